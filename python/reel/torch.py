@@ -1,4 +1,5 @@
-"""Reel's scan in PyTorch: functions and modules whose forward and backward are Reel's, on the CPU, without a copy.
+"""Reel's scan in PyTorch: functions and modules whose forward and backward are Reel's, on the CPU. What they take is not
+copied, and what they return only where something else holds it, as the tape of a gradient does.
 
 Gradients of any order flow: the backward pass is a function of Reel, too, and is differentiated like the forward pass.
 """
@@ -6,6 +7,7 @@ Gradients of any order flow: the backward pass is a function of Reel, too, and i
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from typing import Any, Callable, Sequence
 
 import torch as _torch
@@ -29,62 +31,58 @@ def from_reel(x: Tensor) -> _torch.Tensor:
     return _torch.from_dlpack(x)
 
 
-def _apart(ys: Sequence[Tensor], xs: Sequence[Tensor]) -> list[_torch.Tensor]:
-    """PyTorch tensors in memory of their own, as PyTorch changes them in place; Reel's ops may return views."""
-    taken = {x._storage for x in xs}
+def _own(ys: Sequence[Tensor]) -> list[_torch.Tensor]:
+    """PyTorch tensors in memory of their own, as PyTorch changes them in place: what a tape, an argument, f or another
+    of ys holds, too, is copied."""
+    holders = Counter(y._storage for y in ys)
     out = []
     for y in ys:
-        out.append(from_reel(y).clone() if y._storage in taken else from_reel(y))
-        taken.add(y._storage)
+        out.append(from_reel(y).clone() if y._owners > holders[y._storage] else from_reel(y))
+        holders[y._storage] -= 1
     return out
 
 
 class _Call(_torch.autograd.Function):
-    """Calls a function of Reel, which takes and returns lists of tensors."""
+    """Calls a function of Reel, which takes and returns lists of tensors; `record` makes the _Pullback of such a call."""
 
     @staticmethod
-    def forward(ctx: Any, f: Callable, *xs: _torch.Tensor) -> tuple[_torch.Tensor, ...]:
+    def forward(ctx: Any, f: Callable | None, record: Callable, *xs: _torch.Tensor) -> tuple[_torch.Tensor, ...]:
         given = [to_reel(x) for x in xs]
         if any(ctx.needs_input_grad):
-            pullback = _reel._Pullback(f, given)
-            ctx.pullback, values = pullback, pullback.values
+            ctx.pullback = record(given)
+            values = ctx.pullback.values
         else:
-            values = f(given)
-        ctx.f = f
+            values = _reel._called(f, given)
         ctx.save_for_backward(*xs)
         ctx.set_materialize_grads(False)
-        ys = tuple(_apart(values, given))
+        ys = tuple(_own(values))
         ctx.mark_non_differentiable(*[y for y in ys if not (y.is_floating_point() or y.is_complex())])
         return ys
 
     @staticmethod
     def backward(ctx: Any, *dys: _torch.Tensor | None) -> tuple[_torch.Tensor | None, ...]:
         xs = ctx.saved_tensors  # throws if one was changed in place
-        wanted = [i for i, x in enumerate(xs) if ctx.needs_input_grad[i + 1]]
-        known = [i for i, dy in enumerate(dys) if dy is not None]
+        pullback = ctx.pullback
+        wanted = [i for i, needed in enumerate(ctx.needs_input_grad[2:]) if needed]
         if _torch.is_grad_enabled():  # create_graph: the gradient is a function of xs and dys
-            dxs = _Call.apply(_gradient_of(ctx.f, wanted, known, len(xs)), *xs, *[dys[i] for i in known])
+            known = [dy for dy in dys if dy is not None]
+
+            def record(given: list[Tensor]) -> Any:
+                seeds = iter(given[len(xs) :])
+                return _reel._Pullback(pullback, [None if dy is None else next(seeds) for dy in dys], wanted)
+
+            dxs = _Call.apply(None, record, *xs, *known)
         else:
             seeds = [None if dy is None else to_reel(dy) for dy in dys]
-            dxs = _apart(ctx.pullback(seeds, wanted), [dy for dy in seeds if dy is not None])
-        out: list[_torch.Tensor | None] = [None] * (len(xs) + 1)
+            dxs = _own(pullback(seeds, wanted))
+        out: list[_torch.Tensor | None] = [None] * (len(xs) + 2)
         for i, dx in zip(wanted, dxs):
-            out[i + 1] = dx
+            out[i + 2] = dx
         return tuple(out)
 
 
-def _gradient_of(f: Callable, wanted: list[int], known: list[int], count: int) -> Callable:
-    """The function from xs and the cotangents of the `known` results to the gradients of the `wanted` xs."""
-
-    def gradient(values: list[Tensor]) -> list[Tensor]:
-        xs, cotangents = values[:count], values[count:]
-        pullback = _reel._Pullback(f, xs)
-        seeds: list = [None] * len(pullback.values)
-        for i, dy in zip(known, cotangents):
-            seeds[i] = dy
-        return pullback(seeds, wanted)
-
-    return gradient
+def _apply(f: Callable, xs: Sequence[_torch.Tensor]) -> tuple[_torch.Tensor, ...]:
+    return _Call.apply(f, functools.partial(_reel._Pullback, f), *xs)
 
 
 _is_compiling = getattr(getattr(_torch, "compiler", None), "is_compiling", lambda: False)  # PyTorch 2.0 has none
@@ -105,7 +103,7 @@ def _uncompiled(f: Callable) -> Callable:
 @_uncompiled
 def call(f: Callable[[list[Tensor]], Sequence[Tensor]], *xs: _torch.Tensor) -> tuple[_torch.Tensor, ...]:
     """f([tensors of Reel]) -> [tensors of Reel], called with PyTorch's tensors, with gradients of any order."""
-    return _Call.apply(lambda given: list(f(given)), *xs)
+    return _apply(lambda given: list(f(given)), xs)
 
 
 def function(f: Callable) -> Callable:
@@ -125,7 +123,7 @@ def function(f: Callable) -> Callable:
             rebuilds.append(rebuild_ys)
             return ys
 
-        ys = _Call.apply(flat, *xs)
+        ys = _apply(flat, xs)
         return rebuilds[0](ys)
 
     return called

@@ -46,71 +46,100 @@ nb::tuple value_and_grad(const nb::callable& f, const Tensors& xs) {
   return nb::make_tuple(values, gradients);
 }
 
-/// A recorded call, to compute gradients from cotangents any number of times.
-class Pullback {
+/// A tape that records only while it is resumed, by one thread at a time: others wait without the GIL.
+class PausedTape {
  public:
-  Pullback(const nb::callable& f, const Tensors& xs) : where_(here()) {
-    if (Tape* const outer = Tape::current()) {  // recorded there
-      outer_id_ = outer->first_id();
-      record(f, xs);
-      return;
-    }
-    const NoGrad restore;  // whatever happens, no tape is current afterwards
-    tape_ = std::make_unique<Tape>();
-    record(f, xs);
-    pause_ = std::make_unique<NoGrad>();
+  PausedTape() {
+    const NoGrad restore;
+    tape_.emplace();
+    pause_.emplace();
   }
-  ~Pullback() {
+  ~PausedTape() {
     const NoGrad restore;
     pause_.reset();
     tape_.reset();
   }
-  Pullback(const Pullback&) = delete;
-  Pullback& operator=(const Pullback&) = delete;
+  PausedTape(const PausedTape&) = delete;
+  PausedTape& operator=(const PausedTape&) = delete;
+
+  class Resumed {
+   public:
+    explicit Resumed(PausedTape& tape) : pause_(tape.pause_), lock_(tape.busy_, std::try_to_lock) {
+      if (!lock_) {
+        const GilRelease released;
+        lock_.lock();
+      }
+      restore_.emplace();
+      pause_.reset();
+    }
+    ~Resumed() {
+      pause_.emplace();
+      restore_.reset();
+    }
+    Resumed(const Resumed&) = delete;
+    Resumed& operator=(const Resumed&) = delete;
+
+   private:
+    std::optional<NoGrad>& pause_;
+    std::unique_lock<std::recursive_mutex> lock_;
+    std::optional<NoGrad> restore_;
+  };
+
+ private:
+  std::optional<Tape> tape_;
+  std::optional<NoGrad> pause_;  // while it lives, tape_ records nothing
+  std::recursive_mutex busy_;
+};
+
+using Cotangents = std::vector<std::optional<Tensor>>;  // those that are missing are zeros
+using Wanted = std::optional<std::vector<std::size_t>>;
+
+/// A recorded call, to compute gradients from cotangents any number of times.
+class Pullback {
+ public:
+  Pullback(const nb::callable& f, const Tensors& xs) : where_(here()) {
+    if (const Tape* const outer = Tape::current())
+      outer_id_ = outer->first_id();
+    else
+      own_ = std::make_shared<PausedTape>();
+    const std::optional<PausedTape::Resumed> resumed = resume();
+    xs_ = as_arguments(xs);
+    for (const Tensor& y : nb::cast<Tensors>(f(xs_))) ys_.push_back(on_tape(y));
+  }
+  /// The call that gives the gradients of `first`, recorded on the same tape. Its arguments are those of `first`, with
+  /// the same values, and the cotangents.
+  Pullback(const Pullback& first, const Cotangents& cotangents, const Wanted& wanted)
+      : where_(here()), outer_id_(first.outer_id_), own_(first.own_), xs_(first.xs_) {
+    const std::optional<PausedTape::Resumed> resumed = resume();
+    Tensors seeds;
+    for (const auto& c : cotangents) {
+      seeds.push_back(c ? as_arguments({*c})[0] : Tensor());
+      if (c) xs_.push_back(seeds.back());
+    }
+    for (const Tensor& dx : first.gradients(seeds, wanted, true)) ys_.push_back(on_tape(dx));
+  }
 
   const Tensors& values() const { return ys_; }
 
   /// The gradients of the arguments, or of those at the indices `wanted`: the others cost nothing then.
-  Tensors operator()(const std::vector<std::optional<Tensor>>& cotangents,
-                     const std::optional<std::vector<std::size_t>>& wanted) {
-    Tensors of = wanted ? Tensors() : xs_;
-    if (wanted) {
-      for (const std::size_t i : *wanted) of.push_back(xs_.at(i));
-    }
+  Tensors operator()(const Cotangents& cotangents, const Wanted& wanted) const {
+    const std::optional<PausedTape::Resumed> resumed = resume();
     Tensors seeds;
     for (const auto& c : cotangents) seeds.push_back(c.value_or(Tensor()));
-    check(seeds);
-    Tape* const current = Tape::current();
-    if (!tape_) {
-      if (!current || current->first_id() != outer_id_)
-        fail("vjp", where_, "the gradient within which this was recorded has ended, and its tape with it");
-      return gradients(seeds, of, true);
-    }
-    if (current)
-      fail(
-          "vjp", where_,
-          "this was recorded outside of the function that is now differentiated or traced. Hint: call reel.vjp inside");
-    // One thread at a time differentiates on the tape; others wait without the GIL.
-    std::unique_lock lock(busy_, std::try_to_lock);
-    if (!lock) {
-      const GilRelease released;
-      lock.lock();
-    }
-    const NoGrad restore;
-    const Resumed resumed(pause_);
-    return gradients(seeds, of, false);
+    return gradients(seeds, wanted, !own_);
   }
 
  private:
-  struct Resumed {
-    explicit Resumed(std::unique_ptr<NoGrad>& pause) : pause(pause) { pause.reset(); }
-    ~Resumed() { pause = std::make_unique<NoGrad>(); }
-    std::unique_ptr<NoGrad>& pause;
-  };
-
-  void record(const nb::callable& f, const Tensors& xs) {
-    xs_ = as_arguments(xs);
-    for (const Tensor& y : nb::cast<Tensors>(f(xs_))) ys_.push_back(on_tape(y));
+  /// Makes the tape of this call the current one.
+  std::optional<PausedTape::Resumed> resume() const {
+    const Tape* const current = Tape::current();
+    if (!own_ && (!current || current->first_id() != outer_id_))
+      fail("vjp", where_, "the gradient within which this was recorded has ended, and its tape with it");
+    if (own_ && current)
+      fail(
+          "vjp", where_,
+          "this was recorded outside of the function that is now differentiated or traced. Hint: call reel.vjp inside");
+    return own_ ? std::optional<PausedTape::Resumed>(std::in_place, *own_) : std::nullopt;
   }
   void check(const Tensors& seeds) const {
     if (seeds.size() != ys_.size()) fail("vjp", here(), "{} cotangents for {} results", seeds.size(), ys_.size());
@@ -121,16 +150,19 @@ class Pullback {
         fail("vjp", here(), "cotangent {} is {} for a result {}", i, seeds[i].spec().str(), ys_[i].spec().str());
     }
   }
-  Tensors gradients(const Tensors& seeds, const Tensors& of, bool create_graph) const {
+  Tensors gradients(const Tensors& seeds, const Wanted& wanted, bool create_graph) const {
+    check(seeds);
+    Tensors of = wanted ? Tensors() : xs_;
+    if (wanted) {
+      for (const std::size_t i : *wanted) of.push_back(xs_.at(i));
+    }
     const Interruptible released;
     return grad(ys_, of, {create_graph, seeds}, where_);
   }
 
   Loc where_;
   std::uint64_t outer_id_ = 0;
-  std::unique_ptr<Tape> tape_;
-  std::unique_ptr<NoGrad> pause_;  // while it lives, tape_ records nothing
-  std::recursive_mutex busy_;
+  std::shared_ptr<PausedTape> own_;  // unless the call was recorded on another one
   Tensors xs_, ys_;
 };
 
@@ -166,8 +198,10 @@ void check_gradients(const nb::callable& f, const Tensors& xs, int order, double
 void bind_autodiff(nb::module_& m) {
   m.def("_value_and_grad", &value_and_grad);
   m.def("_check_grads", &check_gradients);
+  m.def("_called", [](const nb::callable& f, const Tensors& xs) { return nb::cast<Tensors>(f(xs)); });
   nb::class_<Pullback>(m, "_Pullback")
       .def(nb::init<const nb::callable&, const Tensors&>())
+      .def(nb::init<const Pullback&, const Cotangents&, const Wanted&>())
       .def_prop_ro("values", &Pullback::values)
       .def("__call__", &Pullback::operator(), nb::arg("cotangents"), nb::arg("wanted").none() = nb::none());
 }

@@ -1,5 +1,6 @@
 // reel.Tensor, and its elements as arrays of other libraries, which share them by DLPack.
 #include <algorithm>
+#include <limits>
 
 #include "python/src/arrays.h"
 
@@ -83,6 +84,12 @@ nb::object item(const Tensor& x, const char* what) {
     else
       return nb::cast(value);
   });
+}
+
+int owners(const Tensor& x) {
+  const Storage* const memory = x.storage();
+  if (!memory) return 0;
+  return memory->backend == &x.backend() ? memory->references.load() : std::numeric_limits<int>::max();
 }
 
 template <class... Options>
@@ -229,6 +236,9 @@ void bind_tensor(nb::module_& m) {
       .def_prop_ro(
           "_storage", [](const Tensor& x) { return reinterpret_cast<std::uintptr_t>(x.storage()); },
           "What tensors that share memory have in common.")
+      .def_prop_ro(
+          "_owners", [](const Tensor& x) { return owners(x); },
+          "How many tensors hold this memory, those on tapes included; many where another library has it.")
       .def("__array__", &array, nb::arg("dtype").none() = nb::none(), nb::arg("copy").none() = nb::none())
       .def(
           "__dlpack__",

@@ -255,3 +255,29 @@ def test_modules_that_compute_something_else_are_refused():
 def test_a_tensor_of_pytorch_is_called_by_its_name():
     with pytest.raises(reel.Error, match=r"is expected, got torch.Tensor. Hint: reel.asarray\(x\)"):
         reel.scan(lambda h, x: (h, None), torch.zeros(2), reel.ones((3, 2)))
+
+
+def test_second_gradients_are_those_of_the_call_that_was_made():
+    """Not of another call of the same function, which may do something else."""
+    calls, factor = [], [2.0]
+
+    def f(a):
+        calls.append(1)
+        return reel.sum(a * a * a) * (factor[0] if len(calls) == 1 else 99.0)
+
+    x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
+    y = rt.function(f)(x)
+    factor[0] = 5.0
+    (first,) = torch.autograd.grad(y, x, create_graph=True)
+    (second,) = torch.autograd.grad(first.sum(), x, create_graph=True)
+    (third,) = torch.autograd.grad(second.sum(), x)
+    assert (first.tolist(), second.tolist(), third.tolist(), len(calls)) == ([6, 24], [12, 24], [12, 12], 1)
+    (flat,) = torch.autograd.grad(rt.function(reel.sum)(x), x, create_graph=True)
+    assert torch.autograd.grad(flat.sum(), x)[0].tolist() == [0, 0]
+
+    w = reel.tensor([1.0, 1.0])
+    x = torch.ones(2, requires_grad=True)
+    y = rt.function(lambda a: reel.sum(a * w))(x)
+    w.assign(reel.zeros(2))
+    with pytest.raises(reel.Error, match="changed in place"):
+        torch.autograd.grad(y, x, create_graph=True)

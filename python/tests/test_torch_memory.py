@@ -74,6 +74,31 @@ def test_results_and_gradients_have_memory_of_their_own():
     torch.testing.assert_close(b.grad, a.grad), torch.testing.assert_close(dy, torch.ones(2))
 
 
+@pytest.mark.parametrize("layer", [torch.nn.ReLU, lambda inplace: torch.nn.Dropout(0.5, inplace)])
+def test_outputs_may_change_in_place_before_the_backward_pass(layer):
+    """As those of nn.LSTM: the tape has its own."""
+    cell, xs = rt.Cell("lstm", 3, 8, dtype=torch.float64), torch.randn(6, 4, 3, dtype=torch.float64)
+    gradients = []
+    for inplace in (False, True):
+        torch.manual_seed(1)
+        hs = layer(inplace=inplace)(cell(xs)[0])
+        gradients.append(torch.autograd.grad(hs.square().sum(), list(cell.parameters())))
+    torch.testing.assert_close(*gradients, rtol=0, atol=0)
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    (dx,) = torch.autograd.grad(rt.function(reel.tanh)(x).mul_(2).sum(), x)
+    torch.testing.assert_close(dx, 2 * (1 - torch.tanh(x.detach()) ** 2))
+
+
+@pytest.mark.parametrize("differentiated", [True, False])
+def test_what_a_function_holds_is_not_handed_out(differentiated):
+    w, theirs = reel.ones((3, 3)), torch.ones(3)
+    x = torch.ones(3, requires_grad=differentiated)
+    for f in (lambda a: w, lambda a: w[0], lambda a: (a * 2, w), lambda a: reel.from_dlpack(theirs)):
+        y = rt.function(f)(x)
+        (y[-1] if isinstance(y, tuple) else y).detach().zero_()
+    assert w.tolist() == [[1] * 3] * 3 and theirs.tolist() == [1] * 3
+
+
 def off_its_constraint(how):
     """A cell whose columns have no length of 1, in memory that is not the cell's."""
     cell = rt.Cell("ornn", 2, 4)
