@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "backends/cpu/threads/thread_pool.h"
 #include "python/src/python.h"
 
 namespace reel::python {
@@ -22,7 +23,7 @@ struct Interrupted : std::exception {
 
 constexpr std::int64_t pause = 50;  // milliseconds between two looks, which need the GIL
 
-std::atomic<bool> ending{false};                     // for the threads that help the one with the exception
+std::atomic<std::thread::id> ending;                 // the thread with the exception, for those that help it
 thread_local bool released = false;                  // is this thread in a call of Python, without the GIL?
 thread_local std::int64_t looked = 0;                // when it looked last, in milliseconds
 thread_local std::unique_ptr<nb::python_error> why;  // what the handler of the signal raised
@@ -46,7 +47,8 @@ std::int64_t milliseconds() {
 
 void before_step() {
   if (!released) {
-    if (ending.load(std::memory_order_relaxed)) throw Interrupted();
+    const std::thread::id ends = ending.load(std::memory_order_relaxed);
+    if (ends != std::thread::id() && ends == cpu::ThreadPool::caller()) throw Interrupted();
     return;
   }
   const std::int64_t now = milliseconds();
@@ -56,7 +58,7 @@ void before_step() {
   const nb::gil_scoped_acquire held;
   if (PyErr_CheckSignals() == 0) return;  // always on other threads than the main one
   why = std::make_unique<nb::python_error>();
-  ending = true;
+  ending = std::this_thread::get_id();
   throw Interrupted();
 }
 
@@ -84,7 +86,7 @@ Interruptible::Interruptible() : outer_(std::exchange(released, true)) { looked 
 
 Interruptible::~Interruptible() {
   released = outer_;
-  if (why) ending = false;
+  if (why) ending = std::thread::id();
   wait_if_ending();
 }
 
@@ -95,7 +97,6 @@ void bind_interrupt(nb::module_& m) {
     try {
       std::rethrow_exception(error);
     } catch (const Interrupted&) {
-      if (!why) return PyErr_SetNone(PyExc_KeyboardInterrupt);  // threads helped two callers, and the other one ended
       why->restore();
       why.reset();
     }

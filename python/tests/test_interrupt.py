@@ -171,3 +171,38 @@ def test_threads_call_one_pullback():
     assert not errors
     assert len(got) == 200
     assert all((g == expected).all() for g in got)
+
+
+def test_an_interrupt_ends_the_call_of_its_own_thread_alone(handle):
+    """Though the other call has the helping threads."""
+
+    def handler(*_):
+        raise TimeoutError("enough")
+
+    handle(handler)
+    before = reel.threads()
+    reel.set_threads(2)
+    state = reel.zeros((64, 8))
+    runs, errors, stop = [0], [], threading.Event()
+
+    def work():
+        while not stop.is_set():
+            try:
+                reel.scan(decay, state, length=200_000)
+                runs[0] += 1
+            except BaseException as e:
+                errors.append(repr(e))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        for _ in range(10):
+            time.sleep(0.02)  # now the thread has them
+            soon(signal.SIGUSR1, 0.2)
+            with pytest.raises(TimeoutError):
+                reel.scan(decay, state, length=LONG)
+    finally:
+        stop.set()
+        thread.join()
+        reel.set_threads(before)
+    assert errors == [] and runs[0] > 0

@@ -15,13 +15,14 @@ TEST_CASE("two callers, of which the one with the pool waits for the other") {
   std::thread other([&] {
     taken.get_future().wait();
     pool.run(4, [&](int) {
-      CHECK(cpu::ThreadPool::inside());
+      CHECK(cpu::ThreadPool::caller() == std::this_thread::get_id());
       ++second;
     });
     done.set_value();
   });
   const std::shared_future<void> finished = done.get_future().share();
-  pool.run(2, [&](int p) {
+  pool.run(2, [&, caller = std::this_thread::get_id()](int p) {
+    CHECK(cpu::ThreadPool::caller() == caller);
     if (p == 0) taken.set_value();
     if (finished.wait_for(std::chrono::minutes(1)) == std::future_status::ready) ++first;
   });

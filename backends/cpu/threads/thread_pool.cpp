@@ -16,7 +16,7 @@ namespace reel::cpu {
 
 namespace {
 
-thread_local bool inside_part = false;
+thread_local std::thread::id part_of;  // the caller, on a thread that runs a part
 
 /// Spin-wait hint: leaves more of the core to its other hyperthread.
 void pause() {
@@ -37,7 +37,7 @@ void wait_while(const std::atomic<T>& value, T old) {
 
 }  // namespace
 
-bool ThreadPool::inside() { return inside_part; }
+std::thread::id ThreadPool::caller() { return part_of; }
 
 void ThreadPool::Worker::call() {
   turn.fetch_add(called, std::memory_order_release);
@@ -92,18 +92,18 @@ void ThreadPool::work(int member, Worker& self) {
 }
 
 void ThreadPool::take_parts(int member) {
-  inside_part = true;
+  part_of = caller_;
   try {
     for (int p = member; p < parts_; p += takers_) (*f_)(p);
   } catch (...) {
     const std::lock_guard guard(error_lock_);
     if (!error_) error_ = std::current_exception();
   }
-  inside_part = false;
+  part_of = {};
 }
 
 void ThreadPool::run(int parts, const std::function<void(int)>& f) {
-  if (parts <= 1 || inside_part) {
+  if (parts <= 1 || inside()) {
     for (int p = 0; p < parts; ++p) f(p);
     return;
   }
@@ -111,12 +111,13 @@ void ThreadPool::run(int parts, const std::function<void(int)>& f) {
   std::unique_lock guard(one_caller_, std::defer_lock);
   if (threads_ == 1 || !guard.try_lock()) {
     struct Inside {
-      Inside() { inside_part = true; }
-      ~Inside() { inside_part = false; }
+      Inside() { part_of = std::this_thread::get_id(); }
+      ~Inside() { part_of = {}; }
     } const inside;
     for (int p = 0; p < parts; ++p) f(p);
     return;
   }
+  caller_ = std::this_thread::get_id();
   f_ = &f;
   parts_ = parts;
   takers_ = std::min(parts, members());

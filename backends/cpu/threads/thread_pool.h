@@ -24,7 +24,9 @@ class ThreadPool {
   /// The number of running threads, the calling one included.
   int members() const { return static_cast<int>(workers_.size()) + 1; }
   /// True on a thread that is running a part; nested calls then run on that thread alone.
-  static bool inside();
+  static bool inside() { return caller() != std::thread::id(); }
+  /// The thread whose call this one runs a part of; that of no thread outside of parts.
+  static std::thread::id caller();
   /// Calls f(part) for all parts, dealt to the threads in turn; rethrows the first exception. All threads treat
   /// denormal numbers as the caller does, so results do not depend on how many there are.
   void run(int parts, const std::function<void(int)>& f);
@@ -55,6 +57,7 @@ class ThreadPool {
   bool stop_ = false;
   std::mutex error_lock_;
   std::exception_ptr error_;
+  std::thread::id caller_;
 };
 
 }  // namespace reel::cpu
