@@ -143,7 +143,8 @@ class Optimizer:
         """
         if not isinstance(gradients, Mapping):
             raise Error(f"[optimizer] gradients: a dict of tensors by name is expected, got {shown(gradients)}")
-        return self._optimizer.step(dict(gradients), number("lr_factor", lr_factor))
+        now = dict(self.parameters) if isinstance(self.parameters, Mapping) else None
+        return self._optimizer.step(dict(gradients), number("lr_factor", lr_factor), now)
 
     @property
     def steps(self) -> int:
@@ -174,10 +175,7 @@ class Optimizer:
 
     def __getstate__(self) -> dict[str, Any]:
         whole = self.parameters
-        now = dict(whole) if isinstance(whole, Mapping) else whole.parameters()
-        if others := self._optimizer.others(now):
-            what = ", ".join(others)
-            raise Error(f"[optimizer] {what}: the dict has another tensor than the optimizer. Hint: assign()")
+        self._optimizer.refuse_others(dict(whole) if isinstance(whole, Mapping) else whole.parameters())
         own = dict(getattr(self, "__dict__", {}))  # of a class of users
         state = self.state_dict()
         return {"parameters": whole, "config": self.config, "options": self._options, "state": state, "own": own}

@@ -24,15 +24,24 @@ std::string no_tensor(nb::handle x) {
   return std::string(nb::type_name(x.type()).c_str()) + (nb::ndarray_check(x) ? ". Hint: reel.tensor(x)" : "");
 }
 
+/// No gradient goes through an update.
+void refuse_recorded(const Tensor& x, const char* what, const std::string& name) {
+  if (recorded(x))
+    fail("optimizer", here(),
+         "{}{} was computed in a function that is differentiated, and no gradient goes through an optimizer. Hint: "
+         "compute the new values by ops, or return it (has_aux=True) and use the optimizer afterwards",
+         what, name);
+}
+
 /// An optimiser and what it updates.
 class PyOptimizer {
  public:
   PyOptimizer(std::vector<Parameter> parameters, const OptimizerOptions& options, std::function<void()> updated)
       : parameters_(std::move(parameters)), optimizer_(parameters_, options), updated_(std::move(updated)) {}
 
-  /// One update, unless a gradient is not finite. Returns their joint norm. No signal comes between its parts: it is
-  /// no Interruptible.
-  double step(const nb::dict& gradients, double lr_factor) {
+  /// One update, unless a gradient is not finite. `now` is the dict of parameters as it is now, if they came as one.
+  /// Returns their joint norm. No signal comes between its parts: it is no Interruptible.
+  double step(const nb::dict& gradients, double lr_factor, const std::optional<nb::dict>& now) {
     const Loc where = here();
     if (!(lr_factor >= 0 && std::isfinite(lr_factor)))
       fail("optimizer", where, "lr_factor is a finite number, 0 or more, got {}", lr_factor);
@@ -41,6 +50,7 @@ class PyOptimizer {
       const nb::object key = nb::cast(p.name);
       if (!gradients.contains(key))
         fail("optimizer", where, "there is no gradient for {}. Hint: zeros for a parameter that stays", p.name);
+      if (now && !holds(*now, key, p)) refuse_others(*now);
       const nb::object given = gradients[key];
       Tensor* gradient = nullptr;
       if (!nb::try_cast(given, gradient) || !gradient)
@@ -49,6 +59,7 @@ class PyOptimizer {
         fail("optimizer", where, "{} is {}, its gradient {}", p.name, p.value.spec().str(), gradient->spec().str());
       if (!gradient->concrete())
         fail("optimizer", where, "the gradient for {} has no value: it stands for one while a step is traced", p.name);
+      refuse_recorded(*gradient, "the gradient for ", p.name);
       ordered.push_back(*gradient);
     }
     if (gradients.size() != parameters_.size())
@@ -75,6 +86,7 @@ class PyOptimizer {
       if (!(found->second.spec() == place.spec()))
         fail("optimizer", here(), "{} must be {}, got {}", name, place.spec().str(), found->second.spec().str());
       if (!found->second.concrete()) fail("optimizer", here(), "{} has no value", name);
+      refuse_recorded(found->second, "", name);
       if (is_differentiable(place.dtype()) && reel::any(is_nan(found->second)).item() != 0)
         fail("optimizer", here(), "{} has an element that is NaN", name);
     }
@@ -91,13 +103,14 @@ class PyOptimizer {
   std::vector<std::string> others(const nb::dict& values) const {
     std::vector<std::string> out;
     for (const Parameter& p : parameters_) {
-      const nb::object key = nb::cast(p.name);
-      Tensor* tensor = nullptr;
-      if (!values.contains(key) || !nb::try_cast(nb::object(values[key]), tensor) || !tensor ||
-          tensor->id() != p.value.id())
-        out.push_back(p.name);
+      if (!holds(values, nb::cast(p.name), p)) out.push_back(p.name);
     }
     return out;
+  }
+  void refuse_others(const nb::dict& now) const {
+    if (const std::vector<std::string> found = others(now); !found.empty())
+      fail("optimizer", here(), "{}: the dict has another tensor than the optimizer. Hint: assign()",
+           fmt::join(found, ", "));
   }
   std::vector<std::string> names() const {
     std::vector<std::string> out;
@@ -106,6 +119,11 @@ class PyOptimizer {
   }
 
  private:
+  static bool holds(const nb::dict& values, nb::handle key, const Parameter& p) {
+    const nb::handle value = PyDict_GetItem(values.ptr(), key.ptr());
+    return value && nb::isinstance<Tensor>(value) && nb::inst_ptr<Tensor>(value)->id() == p.value.id();
+  }
+
   std::vector<Parameter> parameters_;
   Optimizer optimizer_;
   std::function<void()> updated_;  // projects parameters of cells onto their constraints
@@ -135,6 +153,7 @@ std::vector<Parameter> from_dict(const nb::dict& values) {
     if (!nb::try_cast(value, tensor) || !tensor)
       fail("optimizer", here(), "parameter {} must be a tensor, got {}", name, no_tensor(value));
     if (!tensor->concrete()) fail("optimizer", here(), "parameter {} has no value", name);
+    refuse_recorded(*tensor, "parameter ", name);
     const auto twice = std::ranges::find_if(out, [&](const Parameter& p) { return share_memory(p.value, *tensor); });
     if (twice != out.end())
       fail("optimizer", here(), "parameter {} is there twice: it shares memory with {}. Hint: reel.tensor(x) copies",
@@ -173,11 +192,12 @@ double schedule_factor(std::int64_t step, const std::string& kind, std::int64_t 
 
 void bind_optimizers(nb::module_& m) {
   nb::class_<PyOptimizer>(m, "_Optimizer")
-      .def("step", &PyOptimizer::step, "gradients"_a, "lr_factor"_a)
+      .def("step", &PyOptimizer::step, "gradients"_a, "lr_factor"_a, "now"_a.none())
       .def("state", &PyOptimizer::state)
       .def("load_state", &PyOptimizer::load_state, "values"_a, "steps"_a)
       .def("set_lr", &PyOptimizer::set_lr, "lr"_a)
       .def("others", &PyOptimizer::others, "values"_a)
+      .def("refuse_others", &PyOptimizer::refuse_others, "now"_a)
       .def_prop_ro("steps", &PyOptimizer::steps)
       .def_prop_ro("names", &PyOptimizer::names);
   m.def("_optimizer", &make_optimizer, "target"_a, "kind"_a, "lr"_a, "momentum"_a, "decay"_a, "epsilon"_a,

@@ -30,6 +30,9 @@ const char* doc(const char* name);
 /// An argument that is a tensor or an array of another library, which is shared where that is possible; nothing if it
 /// is neither.
 std::optional<Tensor> as_tensor(nb::handle x) noexcept;
+/// Whether a function that is differentiated has computed x: the gradient of such a value would not know that its
+/// elements are overwritten, or written to another tensor.
+bool recorded(const Tensor& x);
 /// What reel.tensor(x) makes: a copy, also of numbers and lists. Throws Error where that does.
 Tensor made_by_tensor(nb::handle x);
 /// The same as as_tensor for an operand of an op: of an array of another dtype it is a copy, as reel.tensor() makes it.

@@ -53,19 +53,6 @@ const Tensor& with_value(const Tensor& x, const char* what) {
        std::string_view(what) == "bool" ? "use reel.where" : "compute with the tensor itself, by Reel's functions");
 }
 
-/// Whether a function that is differentiated has computed it.
-bool recorded(const Tensor& x) {
-  const Tape* const tape = Tape::current();
-  if (!tape || x.id() < tape->first_id()) return false;
-  for (std::size_t i = tape->size(); i-- > 0;) {
-    for (const Tensor& out : tape->outputs(tape->node(i))) {
-      if (out.id() == x.id()) return true;
-    }
-  }
-  return false;
-}
-
-/// The gradient of such a value would not know of an assignment.
 void refuse_recorded(const Tensor& x, const char* what) {
   if (recorded(x))
     fail("assign", here(),
@@ -191,6 +178,17 @@ nb::object array(nb::handle self, nb::handle dtype, nb::handle copy) {
 }
 
 }  // namespace
+
+bool recorded(const Tensor& x) {
+  const Tape* const tape = Tape::current();
+  if (!tape || x.id() < tape->first_id()) return false;
+  for (std::size_t i = tape->size(); i-- > 0;) {
+    for (const Tensor& out : tape->outputs(tape->node(i))) {
+      if (out.id() == x.id()) return true;
+    }
+  }
+  return false;
+}
 
 Shape shape_of(const char* function, const Axes& extents) {
   try {

@@ -319,3 +319,44 @@ def test_copies_with_a_model_and_a_cell():
 
 def test_completion_offers_what_users_have():
     assert dir(reel.optim) == sorted(reel.optim.__all__)
+
+
+def test_no_gradient_goes_through_an_optimizer_so_it_is_refused():
+    w, rule = reel.tensor([1.0, 1.0]), "computed in a function that is differentiated, and no gradient"
+
+    def of_gradients(a):
+        q = {"w": reel.tensor([1.0, 1.0])}
+        reel.optim.SGD(q, 0.1).step(reel.grad(lambda q: reel.sum(a * q["w"] ** 2))(q))
+        return reel.sum(q["w"])
+
+    def of_parameters(p):
+        reel.optim.SGD({"w": p}, 0.1)
+        return reel.sum(p)
+
+    def of_state(a):
+        o = reel.optim.SGD({"w": reel.tensor([1.0, 1.0])}, 0.1, momentum=0.9)
+        o.load_state_dict({"steps": 1, "optimizer.w.0": a * 2})
+        return reel.sum(a)
+
+    for f, what in ((of_gradients, "the gradient for w"), (of_parameters, "parameter w"), (of_state, "optimizer.w.0")):
+        with pytest.raises(reel.Error, match=rf"\[optimizer\] {what} was {rule}"):
+            reel.grad(f)(w)
+
+    def of_constants(a):  # which the function does not compute
+        q = {"w": reel.tensor([1.0, 1.0])}
+        reel.optim.SGD(q, 0.5).step({"w": reel.tensor([1.0, 2.0])})
+        return reel.sum(a * q["w"])
+
+    assert reel.grad(of_constants)(w).tolist() == [0.5, 0]
+
+
+def test_a_dict_whose_tensor_was_replaced_is_refused():
+    p = {"w": reel.tensor([1.0]), "b": reel.tensor([1.0])}
+    old, optimizer, g = dict(p), reel.optim.SGD(p, 0.5), {"w": reel.tensor([1.0]), "b": reel.tensor([1.0])}
+    p["w"] = reel.tensor([3.0])
+    with pytest.raises(reel.Error, match=r"\[optimizer\] w: the dict has another tensor than the optimizer. .*assign"):
+        optimizer.step(g)
+    assert old["b"].item() == old["w"].item() == 1 and optimizer.steps == 0
+    p["w"] = old["w"]
+    optimizer.step(g)
+    assert old["w"].item() == 0.5
