@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import threading
 from typing import Any, Callable, Iterable
 
@@ -51,4 +50,4 @@ def _is_recorded(tree: Any) -> bool:
         return any(map(_is_recorded, tree))
     if isinstance(tree, dict):
         return _is_recorded(list(tree.values()))
-    return isinstance(tree, Tensor) and tree.dtype.name[0] in "fc" and copy.copy(tree) is tree  # as others are copied
+    return isinstance(tree, Tensor) and tree.dtype.name[0] in "fc" and _reel._recorded(tree)

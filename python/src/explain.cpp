@@ -29,7 +29,7 @@ Explanation explain_function(const nb::callable& f, const std::string& title, co
   const explain::StepOptions options = options_of(1, length, backward, measured, rate);
   explain::ArgumentNames names;
   for (const auto& [name, tensor] : named) names.consts[tensor.id()] = name;
-  const Step step = step_of(f);
+  const Step step = step_of("explain", f);
   const Interruptible released;
   Explanation e = explain::explain_step(title, step, state, xs, names, options);
   e.source_folders = folders;

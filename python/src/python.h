@@ -74,9 +74,9 @@ struct Numbered<f> {
 /// The shape of these extents; throws Error with the name of the function that got them.
 Shape shape_of(const char* function, const Axes& extents);
 
-/// Calls a Python step with flat lists, of which it returns two: the next state, and outputs. It must outlive the
-/// result.
-Step step_of(const nb::callable& f);
+/// Calls a Python step with flat lists, of which it returns two: the next state, and outputs. Errors name the function.
+/// It must outlive the result.
+Step step_of(const char* function, const nb::callable& f);
 
 /// Never returns on another thread than the one that ends the interpreter, once it does: taking the GIL then ends a
 /// thread as an exception would, which no destructor may throw.

@@ -11,11 +11,11 @@ namespace reel::python {
 namespace {
 
 /// Throws Error for a state that only changes its dtype, as it does where f32 meets weights of f64.
-void check_dtypes(const Tensors& before, const Tensors& after) {
+void check_dtypes(const char* function, const Tensors& before, const Tensors& after) {
   for (std::size_t i = 0; i < std::min(before.size(), after.size()); ++i) {
     const Tensor &b = before[i], &a = after[i];
     if (!a.defined() || !(a.shape() == b.shape()) || a.dtype() == b.dtype()) continue;
-    fail("scan", here(),
+    fail(function, here(),
          "state {} must keep its dtype and shape: it is {}, and {} after the step. Hint: begin with "
          "init.cast(\"{}\"), or cast what the step computes with to {}",
          i, b.spec().str(), a.spec().str(), name_of(a.dtype()), name_of(b.dtype()));
@@ -24,12 +24,12 @@ void check_dtypes(const Tensors& before, const Tensors& after) {
 
 }  // namespace
 
-Step step_of(const nb::callable& f) {
-  return [&f](const Tensors& state, const Tensors& x) -> Next {
+Step step_of(const char* function, const nb::callable& f) {
+  return [function, &f](const Tensors& state, const Tensors& x) -> Next {
     wait_if_ending();
     const nb::gil_scoped_acquire held;
     const auto [next, y] = nb::cast<std::pair<Tensors, Tensors>>(f(state, x));
-    check_dtypes(state, next);
+    check_dtypes(function, state, next);
     return {next, y};
   };
 }
@@ -44,7 +44,7 @@ nb::tuple run(const nb::callable& f, const Tensors& state, const Tensors& xs, bo
   const Loc where = here();
   ScanResult result;
   {
-    const Step step = step_of(f);
+    const Step step = step_of(runner == static_cast<Runner>(&unroll) ? "unroll" : "scan", f);
     const Interruptible released;
     result =
         runner(step, state, xs, {.reverse = reverse, .length = length, .checkpoint_every = checkpoint_every}, where);

@@ -318,6 +318,7 @@ void bind_tensor(nb::module_& m) {
   m.def("_numpy_name", [](DType d) { return numpy_name(d); });
   m.def("_dtype", [](DTypeLike d) { return d.value; });
   m.def("_recording", [] { return Tape::current() != nullptr; });
+  m.def("_recorded", [](const Tensor& x) { return !x.concrete() || recorded(x); });
 }
 
 }  // namespace reel::python

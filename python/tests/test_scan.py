@@ -259,3 +259,8 @@ def test_errors_name_the_loop_that_was_called():
             assert str(e.value).startswith(f"[{loop.__name__}] {said}")
     with pytest.raises(reel.Error, match=r"^\[unroll\] init: a tensor, or"):
         reel.unroll(lambda h, x: (h, x), 1.0, xs)
+
+
+def test_errors_of_unroll_name_unroll():
+    with pytest.raises(reel.Error, match=r"\[unroll\] state 0 must keep its dtype and shape"):
+        reel.unroll(lambda h, x: (h.cast("f32"), h), h0, xs)
