@@ -111,15 +111,15 @@ void bind_elementwise(nb::module_& m, nb::class_<Tensor>& tensor) {
   m.def("scale_gradient", &Numbered<&scale_gradient>::call, "x"_a, "factor"_a, Released(), doc("scale_gradient"));
   m.def("stop_gradient", &stop_gradient, "x"_a, Released(), doc("stop_gradient"));
 
-  m.def("add", &add, "a"_a, "b"_a, Released(), "a + b; shapes broadcast.");
-  m.def("subtract", &subtract, "a"_a, "b"_a, Released(), "a - b; shapes broadcast.");
-  m.def("multiply", &multiply, "a"_a, "b"_a, Released(), "a b for each element; shapes broadcast.");
-  m.def("divide", &divide, "a"_a, "b"_a, Released(), "a / b; shapes broadcast.");
+  m.def("add", &of_both<&add>, "a"_a, "b"_a, Released(), "a + b; shapes broadcast.");
+  m.def("subtract", &of_both<&subtract>, "a"_a, "b"_a, Released(), "a - b; shapes broadcast.");
+  m.def("multiply", &of_both<&multiply>, "a"_a, "b"_a, Released(), "a b for each element; shapes broadcast.");
+  m.def("divide", &of_both<&divide>, "a"_a, "b"_a, Released(), "a / b; shapes broadcast.");
   m.def("less", &less, "a"_a, "b"_a, Released(), "a < b for each element: bool.");
   m.def("less_equal", &less_equal, "a"_a, "b"_a, Released(), "a <= b for each element: bool.");
   m.def("greater", &greater, "a"_a, "b"_a, Released(), "a > b for each element: bool.");
   m.def("greater_equal", &greater_equal, "a"_a, "b"_a, Released(), "a >= b for each element: bool.");
-  m.def("pow", &raise, "a"_a, "b"_a, Released(), doc("pow"));
+  m.def("pow", &of_both<&raise>, "a"_a, "b"_a, Released(), doc("pow"));
   m.def("remainder", &modulo, "a"_a, "b"_a, Released(), doc("remainder"));
 #define REEL_BIND_BINARY(f) m.def(#f, &reel::f, "a"_a, "b"_a, Released(), doc(#f));
   REEL_BIND_BINARY(atan2)
@@ -131,11 +131,11 @@ void bind_elementwise(nb::module_& m, nb::class_<Tensor>& tensor) {
   REEL_BIND_BINARY(sigmoid_backward)
   REEL_BIND_BINARY(maximum)
   REEL_BIND_BINARY(minimum)
-  REEL_BIND_BINARY(equal)
-  REEL_BIND_BINARY(not_equal)
   REEL_BIND_BINARY(logical_and)
   REEL_BIND_BINARY(logical_or)
   REEL_BIND_BINARY(logical_xor)
+  m.def("equal", &of_both<&reel::equal>, "a"_a, "b"_a, Released(), doc("equal"));
+  m.def("not_equal", &of_both<&reel::not_equal>, "a"_a, "b"_a, Released(), doc("not_equal"));
   m.def(
       "modrelu",
       [](Arg z, Arg b, double inside, double shift, double divide) {

@@ -150,7 +150,10 @@ void bind_ops(nb::module_& m, nb::class_<Tensor>& tensor) {
   both(m, tensor, "triu", &triu, "k"_a = 0);
 
   const auto index = [] { return "index"_a; };
-  m.def("where", &where, "condition"_a, "a"_a, "b"_a, Released(), doc("where"));
+  m.def(
+      "where",
+      [](Arg condition, Side a, Side b) { return meeting(a, b, [&](Arg x, Arg y) { return where(condition, x, y); }); },
+      "condition"_a, "a"_a, "b"_a, Released(), doc("where"));
   m.def(
       "cast", [](Arg x, DTypeLike dtype) { return cast(x, dtype.value); }, "x"_a, "dtype"_a, doc("cast"));
   tensor.def(
@@ -166,7 +169,12 @@ void bind_ops(nb::module_& m, nb::class_<Tensor>& tensor) {
   m.def(
       "one_hot", [](Arg i, std::int64_t n, DTypeLike dtype) { return one_hot(i, n, dtype.value); }, index(), "n"_a,
       "dtype"_a = "f32", doc("one_hot"));
-  m.def("masked_fill", &masked_fill, "x"_a, "mask"_a, "value"_a, Released(), doc("masked_fill"));
+  m.def(
+      "masked_fill",
+      [](Side x, Arg mask, Side value) {
+        return meeting(x, value, [&](Arg a, Arg b) { return masked_fill(a, mask, b); });
+      },
+      "x"_a, "mask"_a, "value"_a, Released(), doc("masked_fill"));
 
   m.def(
       "matmul",

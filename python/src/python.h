@@ -71,6 +71,28 @@ struct Numbered<f> {
   static R call(Taken<Args>... arguments) { return f(arguments...); }
 };
 
+/// One of two arguments that meet. A complex number of Python takes the precision of the tensor that it meets, as a
+/// real one does.
+struct Side {
+  Arg given;
+  bool complex;
+  /// It, in the precision of what it meets.
+  Tensor beside(const Arg& other) const {
+    const bool takes = complex && !other.is_number() && is_differentiable(other->dtype());
+    return takes ? cast(given, complex_of(other->dtype())) : given.tensor();
+  }
+};
+/// f(a, b) of such.
+template <class F>
+Tensor meeting(const Side& a, const Side& b, F&& f) {
+  if (a.complex) return f(Arg(a.beside(b.given), a.given.where), b.given);
+  return b.complex ? f(a.given, Arg(b.beside(a.given), b.given.where)) : f(a.given, b.given);
+}
+template <Tensor (*f)(Arg, Arg)>
+Tensor of_both(const Side& a, const Side& b) {
+  return meeting(a, b, f);
+}
+
 /// The shape of these extents; throws Error with the name of the function that got them.
 Shape shape_of(const char* function, const Axes& extents);
 
@@ -169,6 +191,22 @@ struct type_caster<reel::Arg> {
  private:
   std::optional<reel::Tensor> held;
   std::optional<reel::Arg> value;
+};
+
+/// The same, and whether it is a complex number of Python.
+template <>
+struct type_caster<reel::python::Side> : type_caster<reel::Arg> {
+  using Value = reel::python::Side;
+  template <class>
+  using Cast = reel::python::Side;
+  bool from_python(handle source, std::uint32_t flags, cleanup_list* cleanup) {
+    complex = PyComplex_Check(source.ptr());
+    return type_caster<reel::Arg>::from_python(source, flags, cleanup);
+  }
+  operator reel::python::Side() const { return {type_caster<reel::Arg>::operator const reel::Arg&(), complex}; }
+
+ private:
+  bool complex = false;
 };
 
 /// Axes and extents: one number or a sequence of them, also an array; None for none.

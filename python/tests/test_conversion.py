@@ -130,3 +130,23 @@ def test_masked_elements_are_refused():
         assert make(x[::2]).tolist() == make(np.ma.array([1.0, 3.0])).tolist() == [1, 3]
     with pytest.raises(reel.Error, match="1 of 3 elements are masked"):
         reel.grad(reel.sum)(x)
+
+
+def test_complex_numbers_of_python_take_the_precision_of_the_tensor():
+    """In functions as by operators."""
+    z, x, mask = reel.tensor([1 + 2j, 3]), reel.tensor([1.0, 2.0]), reel.tensor([True, False])
+    assert z.dtype == reel.c64
+    for t in (z, x):
+        for y, expected in (
+            (reel.add(t, 1j), t + 1j),
+            (reel.subtract(1j, t), 1j - t),
+            (reel.multiply(t, 1j), t * 1j),
+            (reel.divide(1j, t), 1j / t),
+            (reel.pow(t, 1j), t**1j),
+            (reel.equal(t, 1j), t == 1j),
+            (reel.not_equal(1j, t), t != 1j),
+        ):
+            assert y.dtype == expected.dtype and y.tolist() == expected.tolist()
+    assert reel.where(mask, z, 1j).tolist() == [1 + 2j, 1j] and reel.where(mask, 1j, z).dtype == reel.c64
+    assert reel.masked_fill(z, mask, 1j).tolist() == [1j, 3]
+    assert reel.add(1j, 2).item() == reel.add(1j, 2 + 0j).item() == 2 + 1j
