@@ -32,10 +32,7 @@ def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: boo
             raise Error(f"[grad] argnums: each argument once is expected, got {argnums}")
         wanted = {n: args[n] for n in numbers}
         xs, rebuild = flatten(wanted, "grad", "args{}")
-        for i, x in enumerate(xs):
-            if x.dtype in (DType.i32, DType.boolean):
-                where = f"args{list(places(wanted))[i]} is {x.dtype.name.removesuffix('ean')} {x.shape}"
-                raise Error(f"[grad] {where}; only floating point has gradients. Hint: an argument that argnums leaves out")
+        _refuse_integers("grad", xs, wanted, "an argument that argnums leaves out")
         extra: list = []
 
         def flat(leaves: list[Tensor]) -> list[Tensor]:
@@ -67,6 +64,13 @@ def value_and_grad(f: Callable, argnums: int | tuple[int, ...] = 0, has_aux: boo
         return value, gradient[0] if single else gradient
 
     return differentiated
+
+
+def _refuse_integers(name: str, xs: list[Tensor], arguments: Any, hint: str) -> None:
+    for i, x in enumerate(xs):
+        if x.dtype in (DType.i32, DType.boolean):
+            where = f"args{list(places(arguments))[i]} is {x.dtype.name.removesuffix('ean')} {x.shape}"
+            raise Error(f"[{name}] {where}; only floating point has gradients. Hint: {hint}")
 
 
 def _numbers(argnums: Any) -> tuple[tuple[int, ...], bool]:
@@ -103,6 +107,7 @@ def vjp(f: Callable, *args: Any) -> tuple[Any, Callable]:
     in any order; one that is None counts as zeros.
     """
     xs, rebuild = flatten(list(args), "vjp", "args{}")
+    _refuse_integers("vjp", xs, list(args), "a function of the others: lambda x: f(x, i)")
     shape: list = []
 
     def flat(leaves: list[Tensor]) -> list[Tensor]:

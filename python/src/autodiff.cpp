@@ -133,6 +133,8 @@ class Pullback {
   /// Makes the tape of this call the current one.
   std::optional<PausedTape::Resumed> resume() const {
     const Tape* const current = Tape::current();
+    if (!own_ && current && current->mode() == Tape::Mode::symbolic && current->first_id() != outer_id_)
+      fail("vjp", where_, "this was recorded outside of the step that is now traced. Hint: call reel.vjp in the step");
     if (!own_ && (!current || current->first_id() != outer_id_))
       fail("vjp", where_, "the gradient within which this was recorded has ended, and its tape with it");
     if (own_ && current)

@@ -375,3 +375,17 @@ def test_full_of_i32_is_a_whole_number(value):
         reel.full(2, reel.tensor(value, "f64"), "i32")
     with pytest.raises(reel.Error, match=r"\[full_like\] an i32 is an integer of .*, got"):
         reel.full_like(reel.arange(2), reel.tensor(value))
+
+
+def test_a_pullback_that_is_called_in_a_step():
+    def f(x):
+        y, pullback = reel.vjp(reel.tanh, x)
+        return reel.sum(reel.scan(lambda h, u: (pullback(h)[0], None), y, length=2)[0])
+
+    with pytest.raises(reel.Error, match=r"\[vjp\] .*outside of the step that is now traced. Hint: call reel.vjp in the"):
+        reel.grad(f)(reel.tensor([1.0]))
+
+
+def test_vjp_names_itself_for_integers():
+    with pytest.raises(reel.Error, match=r"\[vjp\] args\[1\] is i32 \(1,\); only floating point has gradients"):
+        reel.vjp(lambda x, i: x[i], reel.tensor([1.0, 2.0]), reel.tensor([0]))
