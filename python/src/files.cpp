@@ -23,7 +23,7 @@ nb::tuple load(const std::filesystem::path& path) {
     file = load_safetensors(path.string());
   }
   nb::dict tensors;
-  for (const auto& [name, tensor] : file.tensors) tensors[name.c_str()] = tensor;
+  for (const auto& [name, tensor] : file.tensors) tensors[nb::cast(name)] = tensor;
   return nb::make_tuple(tensors, file.metadata);
 }
 
@@ -41,7 +41,8 @@ void save(const std::filesystem::path& path, const nb::dict& tensors,
   TensorFile file{.tensors = {}, .metadata = metadata};
   for (const auto [key, value] : tensors) {
     const std::string name = nb::cast<std::string>(nb::str(key));
-    const std::optional<Tensor> tensor = as_tensor(value);
+    const bool detach = nb::getattr(value, "requires_grad", nb::none()).is(Py_True);  // a parameter of PyTorch's
+    const std::optional<Tensor> tensor = as_tensor(detach ? value.attr("detach")() : nb::borrow(value));
     if (!tensor)
       fail("save_safetensors", here(), "{} must be a tensor, or an array of f32, f64, c64, c128, i32 or bool, got {}",
            name, kind_of(value));

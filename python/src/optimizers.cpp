@@ -74,7 +74,7 @@ class PyOptimizer {
 
   nb::dict state() const {
     nb::dict out;
-    for (const auto& [name, value] : optimizer_.state()) out[name.c_str()] = value;
+    for (const auto& [name, value] : optimizer_.state()) out[nb::cast(name)] = value;
     return out;
   }
   void load_state(const Values& values, std::int64_t steps) {
@@ -148,7 +148,9 @@ std::vector<Parameter> from_dict(const nb::dict& values) {
   for (const auto [key, value] : values) {
     if (!PyUnicode_Check(key.ptr()))
       fail("optimizer", here(), "the names of parameters are strings, got {}. Hint: str(name)", nb::repr(key).c_str());
-    const auto name = nb::cast<std::string>(key);
+    std::string name;
+    if (!nb::try_cast(key, name))
+      fail("optimizer", here(), "the name of a parameter has no UTF-8: {}", nb::repr(key).c_str());
     Tensor* tensor = nullptr;
     if (!nb::try_cast(value, tensor) || !tensor)
       fail("optimizer", here(), "parameter {} must be a tensor, got {}", name, no_tensor(value));

@@ -64,7 +64,7 @@ void check_lengths(const std::string& subject, const Tensor& lengths, std::int64
 nb::dict by_name(const std::vector<Parameter>& parameters, bool trained) {
   nb::dict out;
   for (const Parameter& p : parameters) {
-    if (p.trained == trained) out[p.name.c_str()] = p.value;
+    if (p.trained == trained) out[nb::cast(p.name)] = p.value;
   }
   return out;
 }

@@ -360,3 +360,11 @@ def test_a_dict_whose_tensor_was_replaced_is_refused():
     p["w"] = old["w"]
     optimizer.step(g)
     assert old["w"].item() == 0.5
+
+
+def test_names_with_a_nul_and_without_utf8():
+    p = {"w\0a": reel.tensor([1.0]), "w\0b": reel.tensor([2.0])}
+    o = reel.optim.SGD(p, 1.0, momentum=0.5)
+    assert set(o.state_dict()) == {"steps", "optimizer.w\0a.0", "optimizer.w\0b.0"}
+    with pytest.raises(reel.Error, match=r"\[optimizer\] the name of a parameter has no UTF-8: '.ud800'"):
+        reel.optim.SGD({"\ud800": reel.tensor([1.0])})

@@ -53,3 +53,12 @@ def test_names_and_metadata_are_utf8(tmp_path):
         with pytest.raises(reel.Error, match=r"\[save_safetensors\] .* has no UTF-8: '\\ud800'"):
             reel.save_safetensors(tmp_path / "x.st", tensors, metadata)
     assert not list(tmp_path.iterdir())
+
+
+def test_names_with_a_nul_and_parameters_of_pytorch(tmp_path):
+    path = tmp_path / "x.safetensors"
+    reel.save_safetensors(path, {"a\0x": reel.tensor([1.0]), "a\0y": reel.tensor([2.0])})
+    assert {k: v.tolist() for k, v in reel.load_safetensors(path).items()} == {"a\0x": [1], "a\0y": [2]}
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    reel.save_safetensors(path, {"w": torch.nn.Parameter(torch.ones(2))})
+    assert reel.load_safetensors(path)["w"].tolist() == [1, 1]
