@@ -17,8 +17,9 @@ struct ElementRule {
   const char* hint = "";
 };
 
-/// The rule and the first element of x that breaks it, if one does.
-std::optional<std::string> broken(const ElementRule& rule, const Tensor& x);
+/// The rule and the first element of x that breaks it, if one does. In a loop x may be the values of all steps, or of a
+/// part of the batch, so the element's number says nothing there, and the hint comes before what the loop adds.
+std::optional<std::string> broken(const ElementRule& rule, const Tensor& x, bool in_loop);
 
 /// x. A step of scan checks the elements as it runs: a value that is traced is not known.
 template <const ElementRule& rule>
@@ -26,7 +27,7 @@ struct Checked {
   static constexpr Traits traits{.name = rule.name, .kind = Kind::movement, .saves = Saves::nothing, .singular = true};
   Spec infer(Inputs in) const { return in[0].spec(); }
   void run(Inputs in, Tensor& out) const {
-    if (const auto text = broken(rule, in[0])) throw RuleError(*text);
+    if (const auto text = broken(rule, in[0], true)) throw RuleError(*text);
     out.assign(in[0]);
   }
   void vjp(Vjp& v) const { v.set(0, v.dy()); }
@@ -38,7 +39,7 @@ struct Checked {
 template <const ElementRule& rule>
 Tensor checked(Arg x) {
   if (!x->concrete()) return apply(Checked<rule>{}, x);
-  if (const auto text = broken(rule, x.tensor())) fail(rule.name, x.where, "{}", *text);
+  if (const auto text = broken(rule, x.tensor(), false)) fail(rule.name, x.where, "{}", *text);
   return x.tensor();
 }
 

@@ -351,14 +351,14 @@ def test_integers_without_a_result(call, words):
 @pytest.mark.parametrize(
     "call, words",
     [
-        (lambda i, v: 12 // i, r"\[floor_divide\] the divisor of integers is not 0, got 0 at element 1; in step 2 of scan"),
-        (lambda i, v: 12 % i, r"\[remainder\] .* got 0 at element 1; in step 2 of scan"),
-        (lambda i, v: 2**i, r"\[pow\] the exponent of integers is 0 or more, got -1 at element 1. .*; in step 3 of scan"),
-        (lambda i, v: 10 ** (10 - i), r"\[pow\] the result must fit i32, got 10000000000 at element 1. .*; in step 2 of"),
-        (lambda i, v: (-(2**31) + 2 - i) // -1, r"\[floor_divide\] the result must fit i32, got 2147483648 at element 1. .* in step 0 of"),
-        (lambda i, v: reel.full(2, v / 2, "i32"), r"\[full\] an i32 is an integer .* got 1.5 at element 0. .* in step 0 of"),
-        (lambda i, v: reel.full_like(i, 1e9 * v), r"\[full_like\] an i32 is .* got 3000000000.* at element 0. .* step 0 of"),
-        (lambda i, v: reel.tensor(1e9 * v, "i32"), r"\[tensor\] i32 holds .* got 3000000000.* at element 0; in step 0 of"),
+        (lambda i, v: 12 // i, r"\[floor_divide\] the divisor of integers is not 0, got 0; in step 2 of scan"),
+        (lambda i, v: 12 % i, r"\[remainder\] .* got 0; in step 2 of scan"),
+        (lambda i, v: 2**i, r"\[pow\] the exponent of integers is 0 or more, got -1; in step 3 of scan"),
+        (lambda i, v: 10 ** (10 - i), r"\[pow\] the result must fit i32, got 10000000000; in step 2 of"),
+        (lambda i, v: (-(2**31) + 2 - i) // -1, r"\[floor_divide\] the result must fit i32, got 2147483648; in step 0 of"),
+        (lambda i, v: reel.full(2, v / 2, "i32"), r"\[full\] an i32 is an integer .* got 1.5; in step 0 of"),
+        (lambda i, v: reel.full_like(i, 1e9 * v), r"\[full_like\] an i32 is .* got 3000000000; in step 0 of"),
+        (lambda i, v: reel.tensor(1e9 * v, "i32"), r"\[tensor\] i32 holds .* got 3000000000; in step 0 of"),
     ],
 )
 def test_a_step_checks_its_integers_as_it_runs(call, words):
