@@ -34,7 +34,8 @@ def __dir__() -> list[str]:
 class Optimizer:
     """An optimiser by name: "sgd", "rmsprop", "adam", "adamw", "amsgrad" or "adagrad", with its class's options below.
 
-    parameters: a Model, a Cell, or a dict of tensors by name. lr: the learning rate; group_lr: those of groups that
+    parameters: a Model, a Cell, or a dict of tensors by name, in which those of models and cells keep their
+    constraints, but not in a copy of the optimiser. lr: the learning rate; group_lr: those of groups that
     have their own, where a group is that of the model's table, or a name of the dict. clip_norm scales all gradients
     down to this joint norm, then clip_value clamps each element to +- this; 0: not. weight_decay pulls all parameters
     to 0 (but those that move on a manifold): g <- g + weight_decay p after clipping, or with "adamw"

@@ -167,7 +167,8 @@ Tensor output(const PyCell& c, const Tensors& state, const std::optional<Values>
 }  // namespace
 
 void bind_cells(nb::module_& m) {
-  nb::class_<PyCell>(m, "Cell", "A recurrent cell with its parameters. reel.cell() makes one.")
+  nb::class_<PyCell>(m, "Cell", nb::is_weak_referenceable(),
+                     "A recurrent cell with its parameters. reel.cell() makes one.")
       .def_ro("name", &PyCell::name, "The name that reel.cell() takes.")
       .def_ro("dtype", &PyCell::dtype, "The dtype of inputs and of real parameters.")
       .def_prop_ro(
@@ -189,7 +190,7 @@ void bind_cells(nb::module_& m) {
           nb::sig("def states(self) -> list[tuple[str, int, bool]]"),
           "Name, width, and whether it is complex, of each tensor of the state; each is [B, width].")
       .def(
-          "parameters", [](const PyCell& c) { return by_name(c.cell->parameters(), true); },
+          "parameters", [](nb::handle self) { return handed_out(self, nb::cast<PyCell&>(self).cell->parameters()); },
           nb::sig("def parameters(self) -> dict[str, Tensor]"),
           "The trained parameters by name. Tensor.assign() changes them.")
       .def(

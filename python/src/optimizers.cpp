@@ -165,6 +165,34 @@ std::vector<Parameter> from_dict(const nb::dict& values) {
   return out;
 }
 
+/// Gives parameters of cells and models, as their parameters() has them, the rules that they have there. Returns what
+/// projects them after an update.
+std::function<void()> with_rules(std::vector<Parameter>& parameters) {
+  std::vector<nb::object> owners;
+  std::vector<std::function<void()>> updates;
+  for (Parameter& p : parameters) {
+    const nb::object owner = owner_of(p.value);
+    if (owner.is_none()) continue;
+    PyModel* model = nullptr;
+    PyCell* cell = nullptr;
+    const bool is_model = nb::try_cast(owner, model);
+    if (!is_model && !nb::try_cast(owner, cell)) continue;
+    for (const Parameter& own : is_model ? model->model.parameters() : cell->cell->parameters()) {
+      if (own.value.id() == p.value.id()) p.retract = own.retract;
+    }
+    if (std::ranges::any_of(owners, [&](const nb::object& known) { return known.is(owner); })) continue;
+    owners.push_back(owner);
+    if (is_model)
+      updates.emplace_back([model] { model->model.updated(); });
+    else
+      updates.emplace_back([cell] { cell->cell->updated(); });
+  }
+  if (updates.empty()) return {};
+  return [held = std::move(owners), updates = std::move(updates)] {
+    for (const auto& update : updates) update();
+  };
+}
+
 PyOptimizer make_optimizer(nb::handle target, const std::string& kind, double lr, double momentum, double decay,
                            double epsilon, bool epsilon_inside, double rms_start, double beta1, double beta2,
                            std::optional<double> weight_decay, double clip_norm, double clip_value,
@@ -180,7 +208,9 @@ PyOptimizer make_optimizer(nb::handle target, const std::string& kind, double lr
   if (!PyDict_Check(target.ptr()))
     fail("optimizer", here(), "a dict of tensors, a Model or a Cell is expected, got {}",
          nb::type_name(target.type()).c_str());
-  return {from_dict(nb::borrow<nb::dict>(target)), options, {}};
+  std::vector<Parameter> parameters = from_dict(nb::borrow<nb::dict>(target));
+  const std::function<void()> updated = with_rules(parameters);
+  return {parameters, options, updated};
 }
 
 double schedule_factor(std::int64_t step, const std::string& kind, std::int64_t steps, std::int64_t warmup,

@@ -11,6 +11,12 @@ std::string text_of(nb::handle value) {
   return nb::cast<std::string>(nb::str(value));
 }
 
+/// A weakref.WeakValueDictionary of owners by the ids of their parameters.
+nb::object owners() {
+  static const nb::object& all = *new nb::object(nb::module_::import_("weakref").attr("WeakValueDictionary")());
+  return all;
+}
+
 /// ". Hint: its settings are width, depth"
 std::string known(const CellType& type) {
   std::string text;
@@ -68,6 +74,15 @@ nb::dict by_name(const std::vector<Parameter>& parameters, bool trained) {
   }
   return out;
 }
+
+nb::dict handed_out(nb::handle owner, const std::vector<Parameter>& parameters) {
+  if (!parameters.empty() && owner_of(parameters[0].value).is_none()) {
+    for (const Parameter& p : parameters) owners()[nb::cast(p.value.id())] = owner;
+  }
+  return by_name(parameters, true);
+}
+
+nb::object owner_of(const Tensor& x) { return owners().attr("get")(x.id()); }
 
 Tensors with_values(const std::string& subject, const std::vector<Parameter>& own, const Values& values,
                     const Tensors& in, const Function& f, const Loc& where) {
