@@ -276,7 +276,7 @@ Tensors apply_many(const Op& op, const Attrs& attrs, Inputs in, const Loc& where
 /// The same for an op given as its struct; Tensors if it has several results.
 template <class O>
 auto apply(const O& op, Inputs in, const Loc& where) {
-  if constexpr (requires { &O::outputs; })
+  if constexpr (requires { op.outputs(); })
     return apply_many(op_of<O>(), Attrs(op), in, where);
   else
     return apply(op_of<O>(), Attrs(op), in, where);

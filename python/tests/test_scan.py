@@ -264,3 +264,13 @@ def test_errors_name_the_loop_that_was_called():
 def test_errors_of_unroll_name_unroll():
     with pytest.raises(reel.Error, match=r"\[unroll\] state 0 must keep its dtype and shape"):
         reel.unroll(lambda h, x: (h.cast("f32"), h), h0, xs)
+
+
+def test_values_of_eight_axes_stay_in_the_loop():
+    x = reel.uniform((3, *(1,) * 6, 2), seed=1, dtype="f64")
+
+    def step(s, x):
+        return s + reel.sum(reel.square(reel.softmax(reel.unsqueeze(x, 0)))), None
+
+    looped, unrolled = (run(step, reel.tensor(0.3, "f64"), x)[0] for run in (reel.scan, reel.unroll))
+    np.testing.assert_allclose(looped.numpy(), unrolled.numpy(), rtol=1e-12)

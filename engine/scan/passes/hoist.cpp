@@ -32,7 +32,8 @@ Moves plan(const Program& p, const Signature& loop, const ScanPasses& passes) {
     // A gradient may compare it with what the loop before saved: on [T, ...] its last bits could be others.
     const bool recomputed = loop.gradient && node.op->traits.kind == Kind::compute && !p.worth_hoisting(node);
     may[i] = !on_state[node.out] && !any_marked(stays, node.in) && !(term[node.out] && node.op->loop.vmap_sum) &&
-             (!out.varying[node.out] || (node.op->loop.vmap && passes.hoist_inputs && !recomputed));
+             (!out.varying[node.out] || (node.op->loop.vmap && passes.hoist_inputs && !recomputed &&
+                                         p.values[node.out].shape.rank() < Shape::max_rank));
     std::fill_n(stays.begin() + node.out, node.num_outputs, !may[i]);
   }
   // Backwards: nodes worth hoisting move, with all that they depend on; so do constant nodes.
