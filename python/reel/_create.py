@@ -57,7 +57,7 @@ def tensor(data: Any, dtype: Any = None) -> Tensor:
         name = "bool"
     else:
         raise _no_numbers(array)
-    if array.dtype.kind in "iuf" and name == "int32":
+    if array.dtype.kind in "iuf" and name == "int32" and not numpy.can_cast(array.dtype, "int32"):
         outside = ~((array >= -(2**31)) & (array < 2**31)).ravel()
         if outside.any():
             i = int(outside.argmax())

@@ -24,23 +24,6 @@ batch<T, A> multiply_add(const batch<T, A>& a, const batch<T, A>& b, const batch
     return fma(a, b, c);
 }
 
-/// a b - c with one rounding, likewise.
-template <class T, class A>
-batch<T, A> multiply_subtract(const batch<T, A>& a, const batch<T, A>& b, const batch<T, A>& c) {
-#ifdef __AVX512F__
-  if constexpr (std::is_same_v<T, float> && sizeof(batch<T, A>) == 64)
-    return _mm512_fmsub_ps(a, b, c);
-  else if constexpr (std::is_same_v<T, double> && sizeof(batch<T, A>) == 64)
-    return _mm512_fmsub_pd(a, b, c);
-  else
-#endif
-#ifdef __FMA__
-    return fms(a, b, c);
-#else
-  return multiply_add(a, b, negated(c));
-#endif
-}
-
 /// 1 / x to 14 bits or better, found by the functors through overload resolution; their Newton step makes it 28 bits.
 template <class T, class A>
 batch<T, A> rough_inverse(const batch<T, A>& x) {
@@ -73,6 +56,16 @@ batch<T, A> scale_by_power(const batch<T, A>& x, const batch<T, A>& k) {
 template <class T, class A>
 batch<T, A> negated(const batch<T, A>& x) {
   return x ^ batch<T, A>(T(-0.0));
+}
+
+/// a b - c with one rounding; xsimd 8.1's own rounds twice on AVX-512.
+template <class T, class A>
+batch<T, A> multiply_subtract(const batch<T, A>& a, const batch<T, A>& b, const batch<T, A>& c) {
+#if defined(__FMA__) && !defined(__AVX512F__)
+  return fms(a, b, c);
+#else
+  return multiply_add(a, b, negated(c));
+#endif
 }
 
 /// Before calls of the C library: beside wide registers in use, its functions take up to 20 times as long.
