@@ -142,13 +142,7 @@ std::pair<Tensor, Tensor> Model::add_head(const std::string& name, std::int64_t 
 }
 
 Tensor Model::add(Parameter parameter) {
-  for (const Parameter& other : parameters_) {  // a tensor of two would be updated twice, and counted twice
-    if (other.name == parameter.name)
-      throw Error("parameter", fmt::format("two parameters are called \"{}\"", parameter.name));
-    if (other.value.id() == parameter.value.id())
-      throw Error("parameter", fmt::format("\"{}\" and \"{}\" are one tensor", other.name, parameter.name));
-  }
-  parameters_.push_back(std::move(parameter));
+  append(parameters_, std::move(parameter));
   return parameters_.back().value;
 }
 

@@ -169,6 +169,8 @@ TEST_CASE("no two parameters have one name or one tensor, not even those of diff
   model.add({"cell1.W", w});
   CHECK(error_of([&] { model.add({"cell2.W", w}); }) == "[parameter] \"cell1.W\" and \"cell2.W\" are one tensor");
   CHECK(error_of([&] { model.add({"cell1.W", w + 1.0}); }) == "[parameter] two parameters are called \"cell1.W\"");
+  CHECK(error_of([&] { model.add({"cell3.W", Tensor()}); }) == "[parameter] \"cell3.W\" has no tensor");
+  CHECK(error_of([&] { model.add({"a/b", w + 1.0}); }).find("\"a/b\": a name has") != std::string::npos);
   model.add({"cell2.W", w + 1.0});
   CHECK(model.count() == 32);
 }
