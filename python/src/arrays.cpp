@@ -211,6 +211,7 @@ std::optional<Tensor> as_operand(nb::handle x) {
   if (PyLong_Check(x.ptr()) && PyLong_AsDouble(x.ptr()) == -1 && PyErr_Occurred())
     throw nb::python_error();  // an OverflowError, as that of 1.0 + x
   refuse_gradient({x, "operand"});
+  if (nb::hasattr(x, "filled")) return made_by_tensor(x);  // NumPy's masked arrays: an error if elements are masked
   std::optional<Tensor> shared = as_tensor(x);
   if (shared || !nb::ndarray_check(x) || !nb::hasattr(x, "dtype")) return shared;
   const nb::str kind(nb::getattr(x.attr("dtype"), "kind", nb::str("f")));

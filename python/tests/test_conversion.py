@@ -130,6 +130,10 @@ def test_masked_elements_are_refused():
         assert make(x[::2]).tolist() == make(np.ma.array([1.0, 3.0])).tolist() == [1, 3]
     with pytest.raises(reel.Error, match="1 of 3 elements are masked"):
         reel.grad(reel.sum)(x)
+    for compute in (lambda: reel.ones(3, "f64") + x, lambda: x * reel.ones(3, "f64"), lambda: reel.exp(x)):
+        with pytest.raises(reel.Error, match="1 of 3 elements are masked"):
+            compute()
+    assert (reel.ones(2, "f64") + x[::2]).tolist() == [2, 4]
 
 
 def test_complex_numbers_of_python_take_the_precision_of_the_tensor():
