@@ -27,13 +27,13 @@ void require_whole(const std::string& path) {
   Elf64_Ehdr header{};
   file.read(reinterpret_cast<char*>(&header), sizeof header);
   if (!file || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64)
-    throw Error(path, "is no shared library");
+    throw Error(path, "is not a shared library");
   file.seekg(static_cast<std::streamoff>(header.e_phoff));
   for (int i = 0; i < header.e_phnum; ++i) {
     Elf64_Phdr segment{};
     file.read(reinterpret_cast<char*>(&segment), sizeof segment);
     if (!file || segment.p_offset > size || segment.p_filesz > size - segment.p_offset)
-      throw Error(path, fmt::format("is not whole: it has {} bytes", size));
+      throw Error(path, fmt::format("is truncated: it has {} bytes", size));
   }
 }
 
@@ -115,7 +115,8 @@ void load_plugin(const std::string& given) {
     if (cells.size() == before) throw Error("cell", "there is no new one. Hint: REEL_CELL registers it");
     for (std::size_t i = before; i < cells.size(); ++i) {
       if (cells[i].built_in() && cells[i].name == cells[0].name)
-        throw Error("cell", "Reel's own are in it. Hint: a plugin links no library of Reel (reel_add_plugin)");
+        throw Error("cell",
+                    "Reel's own cells are in it. Hint: a plugin does not link Reel's libraries (reel_add_plugin)");
     }
     check_registries();
   } catch (const Error& e) {

@@ -310,7 +310,7 @@ Tensor reshape(Arg x, const std::vector<std::int64_t>& dims) {
         product = saturated_product(product, dims[i]);
     }
     if (open >= 0) {
-      if (product == 0) rule_error("-1 can stand for any extent here");
+      if (product == 0) rule_error("-1 is ambiguous here: the other extents multiply to 0");
       known[static_cast<std::size_t>(open)] = x->numel() / product;
     }
     return apply(Reshape{Shape(std::span<const std::int64_t>(known))}, x);

@@ -53,7 +53,7 @@ Deviations deviations(const char* name, const Arg& x, const Axes& axes, double c
     const ReducedAxes r = reduced_axes(x->shape(), axes);
     const double divisor = static_cast<double>(r.count) - correction;
     if (!(divisor > 0) && r.kept.numel() != 0)
-      rule_error("{} elements, corrected by {}, leave nothing to divide by", r.count, correction);
+      rule_error("{} elements, minus the correction {}, leave nothing to divide by", r.count, correction);
     return Deviations{operator-(x, mean(x, axes, true)), divisor};
   });
 }

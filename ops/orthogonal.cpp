@@ -55,7 +55,7 @@ struct PolarFactor {
   Spec infer(Inputs in) const {
     check_matrix(in[0]);
     if (in[0].dim(-2) < in[0].dim(-1))
-      rule_error("as many rows as columns are needed, or more, got {}x{}. Hint: transpose", in[0].dim(-2),
+      rule_error("at least as many rows as columns are needed, got {}x{}. Hint: transpose", in[0].dim(-2),
                  in[0].dim(-1));
     return in[0].spec();
   }

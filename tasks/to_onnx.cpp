@@ -46,10 +46,11 @@ int to_onnx(int argc, const char* const* argv) {
   if (options.given("layer") && choice.weights.empty())
     throw Usage("--layer chooses from the --weights of a run, which are not given");
   for (const char* name : {"cell", "input-size", "hidden", "dtype", "seed", "weights"})
-    if (!runs.empty() && options.given(name)) throw Usage(fmt::format("--{}: RUN says that itself", name));
+    if (!runs.empty() && options.given(name))
+      throw Usage(fmt::format("--{}: RUN has this setting already; leave it out", name));
   if (!runs.empty() && !options.settings(choice.cell).empty())
-    throw Usage(
-        fmt::format("--{}.{}: RUN says that itself", choice.cell, options.settings(choice.cell).begin()->first));
+    throw Usage(fmt::format("--{}.{}: RUN has this setting already; leave it out", choice.cell,
+                            options.settings(choice.cell).begin()->first));
   use_device("cpu");
 
   std::string what;

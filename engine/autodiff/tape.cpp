@@ -10,7 +10,7 @@ namespace reel {
 namespace {
 thread_local Tape* current_tape = nullptr;
 thread_local int traces = 0;  // symbolic tapes of this thread
-constexpr const char* in_trace = "in a traced step NoGrad and a new Tape compute nothing. Hint: stop_gradient";
+constexpr const char* in_trace = "NoGrad and a new Tape do not work in a traced step. Hint: stop_gradient";
 constexpr const char* no_value =
     "it belongs to a step that has ended or another thread, or, in a vjp, the op does not save it";
 

@@ -51,7 +51,7 @@ def locked(folder: str) -> Iterator[Lock]:
     try:
         file = _locked_file(path)
     except BlockingIOError:
-        raise Error(f"[{folder}] is in use by {_owner(path)}. Hint: wait for its end, or another folder.") from None
+        raise Error(f"[{folder}] is in use by {_owner(path)}. Hint: wait until it ends, or use another folder.") from None
     except OSError as e:
         raise Error(f"[{path}] cannot be written: {e.strerror}") from None
     _open.add(file)

@@ -191,7 +191,7 @@ class Run:
         except ValueError as e:
             raise Error(f"[{self._file(name)}] is damaged: {e}") from None
         if not isinstance(found, dict):
-            raise Error(f"[{self._file(name)}] is damaged: it is no JSON object")
+            raise Error(f"[{self._file(name)}] is damaged: it is not a JSON object")
         return found
 
     def _results(self) -> str:

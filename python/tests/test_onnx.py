@@ -298,8 +298,8 @@ def test_model_of_symbols(kind, dtype, bound, tmp_path):
 
 @pytest.mark.parametrize("words,error", [
     (["--cell", "lstm"], "--output: the name of the file is needed"),
-    (["RUN", "--hidden", "3", "--output", "m.onnx"], "--hidden: RUN says that itself"),
-    (["RUN", "--srnn.width", "3", "--output", "m.onnx"], "--srnn.width: RUN says that itself"),
+    (["RUN", "--hidden", "3", "--output", "m.onnx"], "--hidden: RUN has this setting already; leave it out"),
+    (["RUN", "--srnn.width", "3", "--output", "m.onnx"], "--srnn.width: RUN has this setting already; leave it out"),
     (["--cell", "lstm", "--layer", "2", "--output", "m.onnx"], "--layer chooses from the --weights of a run"),
     (["--cell", "lstm", "--weights", "", "--output", "m.onnx"], "--weights: the name of the file is empty"),
     (["RUN", "--output", "model.json"], "--output model.json: a name that ends with .onnx is expected"),

@@ -104,7 +104,7 @@ def test_what_is_no_plugin(tmp_path):
     text = tmp_path / "text.so"
     text.write_text("not a library")
     for path, words in (
-        (text, "is no shared library"),
+        (text, "is not a shared library"),
         (tmp_path / "gone.so", "there is no such file"),
         (str(tmp_path), "a shared library is expected"),
     ):

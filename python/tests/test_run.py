@@ -195,7 +195,7 @@ HEADER = "step,examples,seconds,train_loss,valid_loss,accuracy,grad_norm\n"
         ("metrics.csv", HEADER + "1,2,3,4,5,6\n", "metrics", "metrics.csv:2"),
         ("metrics.csv", HEADER + "1,2,3,4,5,6,x\n", "metrics", "metrics.csv:2.*Hint"),
         ("run.json", "{", "record", "run.json. is damaged"),
-        ("run.json", "[1]", "record", "no JSON object"),
+        ("run.json", "[1]", "record", "not a JSON object"),
     ],
 )
 def test_damaged_files(tmp_path, name, text, member, said):

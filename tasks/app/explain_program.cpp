@@ -228,7 +228,7 @@ void reject_own_options(const ExplainOptions& o, const Options& options) {
     for (const Setting& setting : type.settings) own.push_back(type.name + "." + setting.name);
   for (const std::string& name : own)
     if (options.given(name))
-      throw Usage(fmt::format("--{}: a {} has its own; beside it only --{} may be given", name,
+      throw Usage(fmt::format("--{}: a {} has its own; with it only --{} may be given", name,
                               o.preset.empty() ? "run" : "preset", fmt::join(beside, ", --")));
 }
 

@@ -134,7 +134,7 @@ struct Options::Impl {
   void reject_beside_resume() const {
     for (std::size_t i = 0; i < lines.size(); ++i)
       if (lines[i]->count() > 0 && options[i].name != "resume" && !has(with_resume, options[i].name))
-        throw Usage(fmt::format("--{}: a resumed run keeps its options; beside --resume only --{} may be given",
+        throw Usage(fmt::format("--{}: a resumed run keeps its options; with --resume only --{} may be given",
                                 options[i].name, fmt::join(with_resume, ", --")));
   }
 
@@ -325,7 +325,7 @@ void Options::parse(int argc, const char* const* argv) {
     const std::string config = resume() + "/config.toml";
     std::error_code error;
     if (!std::filesystem::exists(config, error))
-      throw Usage(fmt::format("--resume {}: there is no config.toml, by which a run is known and goes on", resume()));
+      throw Usage(fmt::format("--resume {}: the folder has no config.toml, so there is no run to resume", resume()));
     try {
       impl_->take_file(config, true);
     } catch (const Usage& e) {  // nobody typed what it says

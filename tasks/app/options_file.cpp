@@ -53,7 +53,7 @@ std::vector<FileValue> parse_options(const std::string& path, const std::string&
   } catch (const toml::parse_error& e) {
     throw Usage(fmt::format("{}:{}: {}", path, e.source().begin.line, e.description()));
   } catch (const NoToml&) {
-    throw Usage(path + ": is no TOML");
+    throw Usage(path + ": is not TOML");
   }
   return values;
 }

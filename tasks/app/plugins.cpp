@@ -17,8 +17,8 @@ namespace {
 constexpr const char* variable = "REEL_PLUGINS";
 
 [[noreturn]] void refuse_colon(const std::string& path) {
-  throw Usage(fmt::format("{}: [{}] the path of a plugin has no ':', which stands between two. Hint: move the file",
-                          variable, path));
+  throw Usage(fmt::format(
+      "{}: [{}] the path of a plugin must not contain ':', which separates two. Hint: move the file", variable, path));
 }
 }  // namespace
 

@@ -215,7 +215,7 @@ std::vector<PresetTable> parse_presets(const std::string& file, const std::strin
 } catch (const toml::parse_error& e) {
   throw Error(fmt::format("{}:{}", file, e.source().begin.line), std::string(e.description()));
 } catch (const NoToml&) {
-  throw Error(file, "is no TOML");
+  throw Error(file, "is not TOML");
 }
 
 }  // namespace reel

@@ -109,7 +109,7 @@ void keep_data_sums(const Task& task, std::uint64_t seed, const RunFolder& folde
     const auto before = nlohmann::json::parse(read_file(file, 1 << 20));
     before.at("data").get_to(counts), before.at("sums").get_to(sums);
   } catch (const nlohmann::json::exception&) {
-    throw FileError(file + ": is damaged. Hint: without this file the run can be resumed, too");
+    throw FileError(file + ": is damaged. Hint: delete this file; the run can be resumed without it");
   }
   if (counts != now.counts || !alike(sums, now))
     throw FileError(folder.path() + ": the data have changed since the run began. Hint: start a new run.");

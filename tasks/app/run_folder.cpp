@@ -187,7 +187,7 @@ RunFolder RunFolder::open(const std::string& path, std::int64_t steps) {
     const std::string_view last = std::string_view(rows).substr(rows.rfind('\n') + 1);
     const auto step = parse<std::int64_t>(last.substr(0, last.find(',')));
     if (!step || *step <= done)
-      folder.notes_.push_back(fmt::format("{}:{}: is no whole row; it is left out", folder.file(metrics_file),
+      folder.notes_.push_back(fmt::format("{}:{}: is not a whole row; it is skipped", folder.file(metrics_file),
                                           1 + std::count(rows.begin(), rows.end(), '\n')));
   }
   if (!folder.has(best_file)) {
@@ -306,7 +306,7 @@ std::vector<RunFolder::Row> RunFolder::rows_in(const std::string& path, std::str
     const std::optional<Row> row = row_of(line.substr(0, line.size() - 1));
     if (!row || number == 1)
       throw Error(fmt::format("{}:{}", path, number),
-                  "is not a line of metrics. Hint: without this file the run can be resumed, too");
+                  "is not a line of metrics. Hint: delete this file; the run can be resumed without it");
     rows.push_back(*row);
   }
   return rows;

@@ -176,8 +176,9 @@ void Session::make_model() {
   if (!task) throw Error(program.name, "TaskProgram::task returned no task");
   check_task(*task, program.model != nullptr);
   if (program.source != Source::fresh && task->parts().valid == 0 && shared.train.examples.valid_size == 0)
-    throw Error(task->name(),
-                "Task::parts gives valid = 0, as many as are asked for, and none are. Hint: --valid-size N");
+    throw Error(
+        task->name(),
+        "Task::parts leaves the number of validation examples to --valid-size, which is 0. Hint: --valid-size N");
   const Examples examples(shared.train.examples, shared.train.seed, task->parts());
   if (shared.model.bidirectional && task->parts().ordered)
     throw SettingError("bidirectional", "the states of this task carry over from batch to batch, forward only");

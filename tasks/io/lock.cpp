@@ -59,7 +59,7 @@ std::string owner_of(const std::string& path) try {
 LockedFile lock_or_say(const std::string& path, const std::string& what) try {
   return {path, path, {}};
 } catch (const Busy&) {
-  throw Busy(what, fmt::format("is in use by {}. Hint: wait for its end, or another folder.", owner_of(path)));
+  throw Busy(what, fmt::format("is in use by {}. Hint: wait until it ends, or use another folder.", owner_of(path)));
 }
 
 }  // namespace

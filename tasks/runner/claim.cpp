@@ -60,9 +60,10 @@ std::string first_line(const std::string& path) try {
 }
 
 Busy busy(const std::string& folder, const std::string& owner) {
-  return Busy(folder, fmt::format("is in use by {}. Hint: wait for its end; without a sign of life it is free after {} "
-                                  "seconds.",
-                                  owner.empty() ? "another program" : owner, Claim::patience.count()));
+  return Busy(folder,
+              fmt::format("is in use by {}. Hint: wait until it ends; without a sign of life from it, the folder is "
+                          "free after {} seconds.",
+                          owner.empty() ? "another program" : owner, Claim::patience.count()));
 }
 
 /// The path of the lock, unless another machine's owner is alive.

@@ -290,9 +290,10 @@ void refuse_foreign_pages(const std::vector<std::string>& tables, const std::str
   const auto refuse_unless = [&](const std::string& name, const auto& is_ours) {
     const std::string path = (fs::path(folder) / name).string(), text = text_if_there(path);
     if (!text.empty() && !is_ours(text))
-      throw Usage(fmt::format(
-          "{}: a page of results would replace this file, which is none. Hint: name another folder, or rename the file",
-          one_line(path)));
+      throw Usage(
+          fmt::format("{}: a page of results would replace this file, which is not one. Hint: name another folder, or "
+                      "rename the file",
+                      one_line(path)));
   };
   refuse_unless("README.md", [](const std::string& text) { return text.starts_with(index_begin); });
   for (const std::string& table : tables) {

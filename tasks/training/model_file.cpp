@@ -16,7 +16,7 @@ using Json = nlohmann::ordered_json;
 class Fields {
  public:
   Fields(const std::string& path, const Json& json) : path_(path), json_(json) {
-    if (!json.is_object()) wrong("is no JSON object");
+    if (!json.is_object()) wrong("is not a JSON object");
   }
 
   template <class... Args>
@@ -133,7 +133,7 @@ void save_model_config(const std::string& path, const ModelConfig& config) {
 ModelConfig parse_model_config(const std::string& path, const std::string& text) {
   const Json json = Json::parse(text, nullptr, false);
   if (json.is_discarded())
-    throw Error(path, fmt::format("is no JSON: {}. Hint: the program of its task with --resume writes the file again",
+    throw Error(path, fmt::format("is not JSON: {}. Hint: the program of its task with --resume writes the file again",
                                   json_fault(text)));
   Fields fields(path, json);
   ModelConfig c;

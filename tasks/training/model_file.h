@@ -17,7 +17,7 @@ struct ModelConfig {
 void save_model_config(const std::string& path, const ModelConfig& config);
 /// The text of such a file.
 std::string model_config_text(const ModelConfig& config);
-/// Throws Error with the path and what is wrong: it is missing, no JSON, has a field too little, too much, or of
+/// Throws Error with the path and what is wrong: it is missing, is not JSON, has a field too little, too much, or of
 /// another type, a value out of range, or a cell that is not there without the plugins of its run.
 ModelConfig load_model_config(const std::string& path);
 /// The same from the text of such a file.

@@ -65,8 +65,8 @@ struct Predictor::Impl {
     const auto of = file.metadata.find(parameters_key);
     if (of != file.metadata.end() && of->second != parameters())
       throw Error("predictor",
-                  fmt::format("these are states of another model, whose parameters have the checksum {}; got {}. Hint: "
-                              "read the rows before anew, without these states",
+                  fmt::format("these states belong to a model whose parameters have the checksum {}; got {}. Hint: "
+                              "read the earlier rows again, without these states",
                               of->second, parameters()));
   }
 

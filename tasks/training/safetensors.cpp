@@ -60,7 +60,8 @@ void check_saveable(const std::string& path, const TensorFile& file) {
     const auto& [name, tensor] = *entry;
     if (!tensor.concrete()) throw Error(path, fmt::format("tensor \"{}\" has no value to save", name));
     const bool twice = std::any_of(file.tensors.begin(), entry, [&](const auto& other) { return other.first == name; });
-    if (twice || name == "__metadata__") throw Error(path, fmt::format("\"{}\" is no name for another tensor", name));
+    if (twice || name == "__metadata__")
+      throw Error(path, fmt::format("\"{}\" is the name of another tensor, or reserved", name));
   }
   for (const auto& [key, text] : file.metadata)
     if (key.starts_with(note) || key == checksum_kind || key == checksum_value)

@@ -65,7 +65,7 @@ TEST_CASE("what cannot be solved is refused, with sizes, pivots and the caller's
   const Tensor thin = random({4, 2}, 5), low = matmul(thin, random({2, 3}, 6));
   CHECK(contains(error_of([&] { polar_factor(low); }), "[polar_factor] the 4x3 matrix is not of full rank"));
   CHECK(contains(error_of([&] { polar_factor(transpose(low)); }),
-                 "as many rows as columns are needed, or more, got 3x4"));
+                 "at least as many rows as columns are needed, got 3x4"));
   CHECK(
       contains(error_of([&] {
                  lstsq(low, random({4, 1}, 7));

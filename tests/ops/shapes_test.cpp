@@ -31,8 +31,9 @@ TEST_CASE("errors of reductions") {
   check_error([] { norm(x(), 0.5); }, "[norm] p is 1 or more, or infinity, got 0.5");
   check_error([] { norm(x(), NAN); }, "[norm] p is 1 or more, or infinity, got nan");
   check_error([] { norm(cast(x(), DType::i32), 1); }, "[norm] i32 elements are not supported");
-  check_error([] { var(x(), {0}, false, 2); }, "[var] 2 elements, corrected by 2, leave nothing to divide by");
-  check_error([] { std_dev(Tensor::zeros({0})); }, "[std_dev] 0 elements, corrected by 0, leave nothing to divide by");
+  check_error([] { var(x(), {0}, false, 2); }, "[var] 2 elements, minus the correction 2, leave nothing to divide by");
+  check_error([] { std_dev(Tensor::zeros({0})); },
+              "[std_dev] 0 elements, minus the correction 0, leave nothing to divide by");
   check_error([] { softmax(cast(x(), DType::c128)); }, "[softmax] c128 elements are not supported; got c128");
   check_error([] { logsumexp(cast(x(), DType::i32)); },
               "[logsumexp] i32 elements are not supported. Hint: cast to f32; got");

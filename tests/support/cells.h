@@ -8,7 +8,7 @@ namespace reel::test {
 /// True for a cell that the table must have. For another one it prints a note.
 inline bool needs_row(const CellType& type, const char* table) {
   if (!type.built_in())
-    fmt::print("note: {} ({}) does not come with Reel: not held to {}\n", type.name, type.file, table);
+    fmt::print("note: {} ({}) does not come with Reel: not compared with {}\n", type.name, type.file, table);
   return type.built_in();
 }
 

@@ -163,7 +163,7 @@ TEST_CASE("run folder: metrics survive a line that was cut, and can be taken bac
   CHECK(folder.rows() == std::vector{rows[0]});
   write_atomically(csv, whole + "1,2,3\n");
   CHECK(error_of([&] { (void)folder.rows(); }) ==
-        "[" + csv + ":4] is not a line of metrics. Hint: without this file the run can be resumed, too");
+        "[" + csv + ":4] is not a line of metrics. Hint: delete this file; the run can be resumed without it");
   for (const char* bad : {"a,2,3,4,5,6,7", "1,2,3,4,5,6,7,8", "1,2,3x,4,5,6,7", ",2,3,4,5,6,7", ""}) {
     write_atomically(csv, whole + bad + "\n");
     CHECK(contains(error_of([&] { (void)folder.rows(); }), ":4] is not a line"));

@@ -201,10 +201,10 @@ TEST_CASE("options: --resume reads the run's own file and keeps it") {
   CHECK(p.steps == 50);
   CHECK(p.options.settings("fake").at("width") == "2");
   CHECK(usage_of({"--resume", folder, "--lr", "1"}) ==
-        "--lr: a resumed run keeps its options; beside --resume only --steps, --quiet, --threads may be given");
+        "--lr: a resumed run keeps its options; with --resume only --steps, --quiet, --threads may be given");
   CHECK(usage_of({"--resume", folder, "--config", "x"}).starts_with("--config: a resumed run keeps its options"));
   CHECK(usage_of({"--resume", "/dev/null"}) ==
-        "--resume /dev/null: there is no config.toml, by which a run is known and goes on");
+        "--resume /dev/null: the folder has no config.toml, so there is no run to resume");
   CHECK(Prog(std::vector<std::string>{"lr"}).parse({"--resume", folder, "--lr", "1"}).lr == 1);
   Prog never(std::vector<std::string>{});  // has nothing to resume
   never.options.hint("resume", "start again");

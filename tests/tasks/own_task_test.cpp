@@ -70,7 +70,8 @@ TEST_CASE("shape and parts that no run can have: the function, not an option tha
   CHECK(said({.parts = {-5, 8, 0}}) ==
         "mine: [mine] Task::parts gives train = -5, valid = 8, test = 0; each is 0 or more\n");
   CHECK(said({.parts = {16, 0, 0}}) ==
-        "mine: [mine] Task::parts gives valid = 0, as many as are asked for, and none are. Hint: --valid-size N\n");
+        "mine: [mine] Task::parts leaves the number of validation examples to --valid-size, which is 0. Hint: "
+        "--valid-size N\n");
   CHECK(said({.parts = {16, 0, 0}}, {"--valid-size", "8"}).empty());
 }
 

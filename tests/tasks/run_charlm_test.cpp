@@ -375,7 +375,7 @@ TEST_CASE("charlm: a resumed run must have the text that it began with") {
   CHECK(resume("24").code == 0);
   const std::string kept = read_file(out + "/data.json");
   write_atomically(out + "/data.json", "{}");
-  CHECK(contains(resume("26").err, "data.json: is damaged. Hint: without this file the run can be resumed, too"));
+  CHECK(contains(resume("26").err, "data.json: is damaged. Hint: delete this file; the run can be resumed without it"));
   std::filesystem::remove(out + "/data.json");  // as in folders of older versions
   CHECK(resume("26").code == 0);
   CHECK(read_file(out + "/data.json") == kept);

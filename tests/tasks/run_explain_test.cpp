@@ -175,7 +175,7 @@ TEST_CASE("bad usage is told in a line") {
   wrong({"a", "b"}, "one RUN expected");
   wrong({"--preset", "srnn/table5/adding-srnn", "--hidden", "4"}, "--hidden: a preset has its own");
   wrong({"--preset", "srnn/table5/adding-srnn", "--srnn.width", "16"}, "--srnn.width: a preset has its own");
-  wrong({dir / "none", "--srnn.width", "16"}, "--srnn.width: a run has its own; beside it only --data, ");
+  wrong({dir / "none", "--srnn.width", "16"}, "--srnn.width: a run has its own; with it only --data, ");
   write_atomically(dir / "e.toml", "cell = \"gru\"\n");  // the file says no more than could be typed
   wrong({dir / "none", "--config", dir / "e.toml"}, "--cell: a run has its own");
   wrong({"--cell", "gru", "--pass", "hoist", "--without", "fuse,hoist"}, "--pass hoist: --without disables it");

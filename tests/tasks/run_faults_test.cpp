@@ -198,7 +198,7 @@ TEST_CASE("a run that was killed before its first update: the same command start
   CHECK(contains(headless.err, "holds the checkpoint of a run, but no config.toml. Hint: another folder for --out"));
   const Result torn = run("copying", {"--resume", cut}, dir.path);
   CHECK(torn.code == 2);
-  CHECK(torn.err == "copying: --resume " + cut + ": there is no config.toml, by which a run is known and goes on\n");
+  CHECK(torn.err == "copying: --resume " + cut + ": the folder has no config.toml, so there is no run to resume\n");
   CHECK(checkpoint(cut) == before);
 
   for (const bool empty : {false, true}) {  // rows that are lost do not stand in the way
@@ -237,7 +237,7 @@ TEST_CASE("--resume says what damage takes from a run: its best model, its last 
   const std::string rows = read_file(metrics);
   const auto cut = [&](std::size_t bytes) { write_atomically(metrics, rows.substr(0, rows.size() - bytes)); };
   cut(4);
-  CHECK(resume("60") == "copying: " + metrics + ":6: is no whole row; it is left out\n");
+  CHECK(resume("60") == "copying: " + metrics + ":6: is not a whole row; it is skipped\n");
   CHECK(lines(read_file(metrics)) == 6);
   // what a crash leaves behind is made again
   write_atomically(metrics, read_file(metrics) + "70,14");

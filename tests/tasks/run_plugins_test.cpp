@@ -133,8 +133,8 @@ TEST_CASE("what is no plugin: one line, and exit 2") {
   CHECK(said(gone) == refused(gone) + "there is no such file\n");
   CHECK(said(place.dir.path) == refused(place.dir.path) + "a shared library is expected, this is no file\n");
   CHECK(said(pipe) == refused(pipe) + "a shared library is expected, this is no file\n");
-  CHECK(said(text) == refused(text) + "is no shared library\n");
-  CHECK(said(half).starts_with(refused(half) + "is not whole: "));
+  CHECK(said(text) == refused(text) + "is not a shared library\n");
+  CHECK(said(half).starts_with(refused(half) + "is truncated: "));
   CHECK(said(plugin("no_cell")) ==
         refused(plugin("no_cell")) + "[cell] there is no new one. Hint: REEL_CELL registers it\n");
   CHECK(said(plugin("other_version")) ==

@@ -171,7 +171,7 @@ TEST_CASE("a file of states is of one sequence and of one model") {
   const Result other = predict("2", {"--states", states});
   CHECK(other.code == 1);
   CHECK(other.out.empty());
-  CHECK_MESSAGE(contains(other.err, states + "] [predictor] these are states of another model, "), other.err);
+  CHECK_MESSAGE(contains(other.err, states + "] [predictor] these states belong to a model whose "), other.err);
 
   save_safetensors(x, {{{"all", Tensor::zeros({2, 3, 2})}}, {}});
   for (const std::string option : {"--states", "--states-out"}) {

@@ -147,7 +147,7 @@ TEST_CASE("states that are damaged, of another model or not finite are refused w
   Predictor of_others(other.path);
   write_atomically(path, good);
   CHECK(contains(error_of([&] { of_others.load_states(path); }),
-                 path + "] [predictor] these are states of another model, whose parameters have the checksum "));
+                 path + "] [predictor] these states belong to a model whose parameters have the checksum "));
   CHECK(difference(of_others.states()[0], Tensor::zeros({1, 8}, DType::f64)) == 0);
   save_safetensors(path, {file.tensors, {}});
   of_others.load_states(path);
@@ -185,6 +185,6 @@ TEST_CASE("a folder that is damaged or of another model is refused in one line")
   CHECK(contains(with("\"lstm\"", "\"lsmt\""), "lstm"));
   CHECK(contains(with("\"inputs\": 3", "\"inputs\": 0"), "one of vocabulary and inputs"));
   CHECK(contains(with("\"f64\"", "\"f16\""), "dtype is \"f16\""));
-  CHECK(contains(with("{", "["), "is no JSON"));
+  CHECK(contains(with("{", "["), "is not JSON"));
   CHECK(with("\"hidden\": 8", "\"hidden\": 8").empty());
 }
