@@ -19,9 +19,10 @@ class Arg {
   bool is_complex_number() const { return complex_; }
   double number() const { return number_.real(); }
   std::complex<double> complex_number() const { return number_; }
-  /// The tensor; throws Error, which names the op, when the argument is a plain scalar.
+  /// The tensor; throws Error, which names the op, when the argument is a plain scalar or an undefined tensor.
   const Tensor& tensor(const char* op = "op") const {
     if (!tensor_) fail(op, where, "a tensor is expected here, not a number");
+    if (!tensor_->defined()) fail(op, where, "this argument is an undefined tensor");
     return *tensor_;
   }
   operator const Tensor&() const { return tensor(); }

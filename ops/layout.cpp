@@ -264,7 +264,7 @@ struct Roll {
   bool shards_rows(Inputs, Mapped) const { return axis != 0; }
   std::optional<FusedCall> fuse(Inputs in) const {
     const std::int64_t n = in[0].dim(axis);
-    if (axis != in[0].rank() - 1 || n == 0) return std::nullopt;
+    if (axis != in[0].rank() - 1 || n == 0 || n > std::numeric_limits<int>::max()) return std::nullopt;
     if (n > FusedArgs::block && in[0].spec().backend->runs_in_blocks())
       return std::nullopt;  // a fused block holds only a part of a row
     FusedCall call{.kind = FusedCall::Kind::roll, .functor = static_cast<int>((shift % n + n) % n)};

@@ -10,6 +10,7 @@ namespace reel {
 namespace {
 
 std::int64_t pairs_end(RotationLayer l, std::int64_t n) {
+  if (l.distance > (n - l.offset) / 2) return l.offset;
   return l.offset + (n - l.offset) / (2 * l.distance) * (2 * l.distance);
 }
 

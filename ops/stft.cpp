@@ -13,21 +13,20 @@ namespace {
 /// The options with defaults filled in; throws RuleError when they are invalid.
 struct Frames {
   std::int64_t hop, reach;  // reach: the padding at both ends
-  Tensor window;            // [size], of the samples' dtype
 
-  Frames(const StftOptions& o, DType dtype, Backend& backend)
-      : hop(o.hop.value_or(std::max<std::int64_t>(o.size / 4, 1))), reach(o.centre ? o.size / 2 : 0), window(o.window) {
+  explicit Frames(const StftOptions& o)
+      : hop(o.hop.value_or(std::max<std::int64_t>(o.size / 4, 1))), reach(o.centre ? o.size / 2 : 0) {
     if (o.size < 1) rule_error("the size is 1 or more, got {}", o.size);
     if (hop < 1) rule_error("the hop is 1 or more, got {}", hop);
-    if (!window.defined()) {
-      window = hann_window(o.size, true, dtype, backend);
-      return;
-    }
-    if (!(window.shape() == Shape{o.size}) || !is_floating(window.dtype()))
-      rule_error("the window must be {} real numbers, not {}", o.size, window.spec().str());
-    window = cast(window, dtype);
+    if (const Tensor& w = o.window; w.defined() && (!(w.shape() == Shape{o.size}) || !is_floating(w.dtype())))
+      rule_error("the window must be {} real numbers, not {}", o.size, w.spec().str());
   }
 };
+
+/// The window, [size], in the samples' dtype.
+Tensor window_of(const StftOptions& o, DType dtype, Backend& backend) {
+  return o.window.defined() ? cast(o.window, dtype) : hann_window(o.size, true, dtype, backend);
+}
 
 /// x padded by reflection at both ends; the end elements themselves are not repeated.
 Tensor reflected(const Tensor& x, std::int64_t reach, const Loc& where) {
@@ -55,11 +54,11 @@ Tensor stft(Arg x, const StftOptions& options) {
   return named("stft", x, [&] {
     if (!is_floating(x->dtype())) rule_error("{} elements are not supported", name_of(x->dtype()));
     if (x->rank() == 0) rule_error("one axis or more is needed");
-    const Frames f(options, x->dtype(), x->backend());
+    const Frames f(options);
     const Tensor samples = reflected(x, f.reach, x.where);
     if (samples.dim(-1) < options.size)
       rule_error("a frame of {} does not fit into {} elements", options.size, samples.dim(-1));
-    const Tensor pieces = frame({samples, x.where}, options.size, f.hop) * f.window;
+    const Tensor pieces = frame({samples, x.where}, options.size, f.hop) * window_of(options, x->dtype(), x->backend());
     const FftOptions transform{.norm = options.norm};
     return options.onesided ? rfft({pieces, x.where}, transform) : fft({pieces, x.where}, transform);
   });
@@ -68,7 +67,7 @@ Tensor stft(Arg x, const StftOptions& options) {
 Tensor istft(Arg y, const StftOptions& options, std::optional<std::int64_t> length) {
   return named("istft", y, [&] {
     if (!is_complex(y->dtype())) rule_error("{} elements are not supported", name_of(y->dtype()));
-    const Frames f(options, real_of(y->dtype()), y->backend());
+    const Frames f(options);
     const std::int64_t bins = options.onesided ? options.size / 2 + 1 : options.size;
     if (y->rank() < 2 || y->dim(-1) != bins || y->dim(-2) < 1)
       rule_error("a frame or more of {} coefficients are needed", bins);
@@ -78,8 +77,9 @@ Tensor istft(Arg y, const StftOptions& options, std::optional<std::int64_t> leng
     if (n < 0) rule_error("the length is 0 or more, got {}", n);
     const FftOptions transform{.n = options.size, .norm = options.norm};
     const Tensor pieces = options.onesided ? irfft(y, transform) : real({ifft(y, transform), y.where});
-    const Tensor total = overlap_add({pieces * f.window, y.where}, f.hop);
-    const Tensor squares = overlap_add({expand(square(f.window), {frames, options.size}), y.where}, f.hop);
+    const Tensor window = window_of(options, real_of(y->dtype()), y->backend());
+    const Tensor total = overlap_add({pieces * window, y.where}, f.hop);
+    const Tensor squares = overlap_add({expand(square(window), {frames, options.size}), y.where}, f.hop);
     const Tensor covered = squares > 1e-11 * max(squares);  // dividing by less would amplify rounding errors
     const Tensor gain = where(covered, 1 / where(covered, squares, 1.0), 0.0);
     const std::int64_t reached = std::min(n, all - f.reach);

@@ -49,10 +49,10 @@ void Cpu::set_threads(int threads) {
   threads = std::max(threads, 1);
   const int members = std::min(threads, available_cores());
   static std::mutex reserving;
-  static int reserved = 0;  // OpenBLAS keeps buffers for so many threads, which all CPU devices of a process share
+  static int reserved = 0;  // OpenBLAS keeps buffers of so many threads, which all CPU devices of a process share
   const int most = [&] {
     const std::lock_guard lock(reserving);
-    return reserved = std::max(reserved, reserve_for_blas(members, reserved));
+    return reserve_for_blas(members, reserved);
   }();
   constexpr const char* why = "OpenBLAS needs 135 MB of address space for the products of each thread";
   if (most == 0) throw OutOfMemory("cpu", fmt::format("{}; {}. Hint: a higher ulimit -v", why, limit_.text));

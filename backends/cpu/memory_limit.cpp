@@ -61,7 +61,7 @@ MemoryLimit memory_limit() {
   return least;
 }
 
-int reserve_for_blas(int threads, int reserved) {
+int reserve_for_blas(int threads, int& reserved) {
   constexpr std::size_t buffer = std::size_t{129} << 20;  // OpenBLAS uses 128 MiB per thread, plus a little
   if (!blas_memory_alloc || !blas_memory_free || (!resource_limit(RLIMIT_AS) && !resource_limit(RLIMIT_DATA)))
     return threads;
@@ -76,6 +76,7 @@ int reserve_for_blas(int threads, int reserved) {
     taken.push_back(blas_memory_alloc(0));
   }
   std::for_each(taken.begin(), taken.end(), blas_memory_free);
+  reserved = std::max(reserved, static_cast<int>(taken.size()));
   return static_cast<int>(taken.size());
 }
 

@@ -18,6 +18,6 @@ std::optional<std::size_t> group_limit(const std::string& groups, const std::str
 /// Has OpenBLAS map its work buffers for `threads` threads, of which `reserved` are mapped already, and returns the
 /// number of threads that products can run on. OpenBLAS retries forever when mmap fails, so under an address space
 /// limit the buffers are requested here, before the first product.
-int reserve_for_blas(int threads, int reserved);
+int reserve_for_blas(int threads, int& reserved);
 
 }  // namespace reel::cpu

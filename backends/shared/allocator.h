@@ -14,7 +14,7 @@
 
 namespace reel {
 
-/// A lock held for a few instructions at a time, where a mutex would cost as much as the work it guards.
+/// A lock mostly held for a few instructions, where a mutex would cost as much as the work it guards.
 class SpinLock {
  public:
   void lock() {

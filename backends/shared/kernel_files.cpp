@@ -53,7 +53,7 @@ void KernelFiles::write(const std::string& name, const std::string& code) const 
   if (folder_.empty()) return;
   std::error_code failed;
   fs::create_directories(folder_, failed);
-  const std::string path = folder_ + "/" + name, draft = fmt::format("{}.{}", path, getpid());
+  const std::string path = folder_ + "/" + name, draft = fmt::format("{}.{}", path, gettid());
   std::ofstream file(draft, std::ios::binary);
   file << header(code) << code;
   file.close();

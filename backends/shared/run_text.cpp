@@ -119,6 +119,7 @@ std::string RunText::value(int operand, std::int64_t shift) {
   // Depth first without recursion: a long chain of calls would overflow the stack.
   std::vector<Place> wanted{place(operand, shift)};
   while (!wanted.empty()) {
+    if (gave_up()) return {};
     const Place top = wanted.back();
     const auto [v, s] = top;
     const std::size_t before = wanted.size();

@@ -2,6 +2,7 @@
 // SIMD batch of them. The kernel supplies the loads.
 #pragma once
 #include <functional>
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -41,6 +42,9 @@ class RunText {
           int first_number, Load load, std::string indent);
   /// Values are SIMD batches from here on, and the functor of call i is f<i>.
   void use_batches() { batches_ = true; }
+  /// Gives up when so many values have names: value() is then empty. A value that is rolled is computed for each shift.
+  void stop_at(std::size_t values) { most_ = values; }
+  bool gave_up() const { return names_.size() >= most_; }
 
   /// The name of an operand's value `shift` columns before; appends the lines that compute it to lines().
   std::string value(int operand, std::int64_t shift = 0);
@@ -61,6 +65,7 @@ class RunText {
   Load load_;
   std::string indent_, lines_;
   bool batches_ = false;
+  std::size_t most_ = std::numeric_limits<std::size_t>::max();
   std::map<std::pair<int, std::int64_t>, std::string> names_;
 };
 

@@ -109,10 +109,9 @@ Tensors grad(const Tensors& outputs, const Tensors& xs, const GradOptions& optio
   if (!options.create_graph && !traced) no_grad.emplace();
 
   Tensors gradient(depends.size());  // by number, of what has been summed up
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
+  for (std::size_t i = 0; i < outputs.size(); ++i)
     if (Tensor dy = seed(tape, outputs, i, options, where); dy.defined() && depends.on_xs(outputs[i]))
       accumulate(gradient[depends.number(outputs[i])], std::move(dy));
-  }
 
   Tensors ins, outs, dy, dx;
   std::vector<char> needs;

@@ -20,6 +20,7 @@ void Tensor::no_value(const char* subject, const Loc& where) const {
 std::string Spec::str() const { return fmt::format("{} {}", name_of(dtype), shape.str()); }
 
 Tensor Tensor::empty(const Spec& spec) {
+  if (!spec.backend) throw Error("empty", fmt::format("{} has no backend. Hint: &backend()", spec.str()));
   Tensor out = abstract(spec);
   try {
     out.storage_ = StoragePtr(spec.backend->allocate(out.bytes()));
@@ -53,7 +54,7 @@ Tensor Tensor::full(const Shape& shape, std::complex<double> value, DType dtype,
 }
 
 Tensor Tensor::view(const Shape& shape, std::int64_t skip) const {
-  if (skip < 0 || skip + shape.numel() > numel())
+  if (skip < 0 || shape.numel() > numel() || skip > numel() - shape.numel())
     throw Error("view", fmt::format("{} from element {} on is not within {}", shape.str(), skip, spec_.str()));
   Tensor out = *this;
   out.spec_.shape = shape;

@@ -18,7 +18,7 @@ std::int64_t checked_length(const Tensors& state, const Tensors& xs, const ScanO
   std::int64_t length = options.length;
   for (const Tensor& x : xs) {
     if (x.rank() == 0) fail(name, where, "every x needs a leading axis of time, got {}", x.spec().str());
-    if (&x == &xs[0] && length < 0) length = x.dim(0);
+    if (&x == &xs[0] && length == -1) length = x.dim(0);
     if (x.dim(0) != length) fail(name, where, "the number of time steps is {}, but an x is {}", length, x.spec().str());
   }
   if (length < 0) fail(name, where, "without xs, length must say how many steps to run");
@@ -31,11 +31,10 @@ void check_next(const Tensors& before, const Next& next, const char* name, const
   check_defined(next.y, "output", name, where);
   if (before.size() != after.size())
     fail(name, where, "the step must return as many states as it is given: {}, got {}", before.size(), after.size());
-  for (std::size_t i = 0; i < before.size(); ++i) {
+  for (std::size_t i = 0; i < before.size(); ++i)
     if (!(before[i].spec() == after[i].spec()))
       fail(name, where, "state {} must keep its dtype and shape: it is {}, and {} after the step", i,
            before[i].spec().str(), after[i].spec().str());
-  }
 }
 
 }  // namespace
@@ -80,6 +79,8 @@ ScanResult unroll(const Step& step, const Tensors& state, const Tensors& xs, con
     Next next = step(result.last, x);
     check_next(state, next, "unroll", where);
     result.last = std::move(next.state);
+    if (i > 0 && next.y.size() != ys.size())
+      fail("unroll", where, "each step returns as many outputs as the first: {}, got {}", ys.size(), next.y.size());
     ys.resize(next.y.size(), Tensors(static_cast<std::size_t>(length)));
     for (std::size_t k = 0; k < next.y.size(); ++k) ys[k][static_cast<std::size_t>(t)] = next.y[k];
   }

@@ -17,7 +17,8 @@ namespace {
 using explain::Explanation;
 
 explain::StepOptions options_of(std::int64_t batch, std::int64_t length, bool backward, int measured, double rate) {
-  if (batch < 1 || length < 0) fail("explain", here(), "batch and length are 1 or more, got {} and {}", batch, length);
+  if (batch < 1 || length < 0)
+    fail("explain", here(), "batch is 1 or more and length 0 or more, got {} and {}", batch, length);
   if (measured < 0 || rate < 0)
     fail("explain", here(), "measure and rate are 0 or more, got {} and {}", measured, rate);
   return {.batch = batch, .length = length, .backward = backward, .measured = measured, .product_rate = 1e9 * rate};

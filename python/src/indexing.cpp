@@ -19,6 +19,8 @@ std::int64_t from_start(std::int64_t i, std::int64_t n) {
 
 /// Every second element, and the like: the indices start, start + step, ..., along an axis.
 Tensor strided(const Tensor& x, std::int64_t axis, Py_ssize_t start, Py_ssize_t step, Py_ssize_t count, Loc where) {
+  if (x.dim(static_cast<int>(axis)) > std::numeric_limits<std::int32_t>::max())
+    throw IndexingError("steps other than 1 take axes of up to 2147483647 elements", where);
   std::vector<std::int32_t> indices;
   for (Py_ssize_t i = 0; i < count; ++i) indices.push_back(static_cast<std::int32_t>(start + i * step));
   const Tensor index = Tensor::from(std::span<const std::int32_t>(indices), {count}, x.backend());

@@ -127,6 +127,9 @@ TEST_CASE("elements and axes that are not there") {
   CHECK(error_of([&] { twelve.view({100}); }) == "[view] (100,) from element 0 on is not within f32 (4, 3)");
   CHECK(error_of([&] { twelve.view({2, 3}, 7); }) == "[view] (2, 3) from element 7 on is not within f32 (4, 3)");
   CHECK(error_of([&] { twelve.view({3}, -1); }) == "[view] (3,) from element -1 on is not within f32 (4, 3)");
+  CHECK(
+      contains(error_of([&] { twelve.view({1}, largest); }), "[view] (1,) from element 9223372036854775807 on is not"));
+  CHECK(error_of([] { Tensor::empty({DType::f32, Shape{2}}); }) == "[empty] f32 (2,) has no backend. Hint: &backend()");
 }
 
 TEST_CASE("a step that is traced has no values to write into, and none for the stream of a dropout") {

@@ -367,6 +367,10 @@ TEST_CASE("a bad index is an error, as in the interpreter") {
     CHECK(wanted.starts_with(fmt::format("embedding {} ", 8 / loops.rows)));
     CHECK(message({call}) == wanted);
   }
+  RowsArgs empty = *loops.loop.calls[0].kernel.as<Kernel::gather_rows>();  // every index is bad
+  empty.rows = 0;
+  loops.loop.calls[0].kernel = KernelCall::of<Kernel::gather_rows>(empty);
+  CHECK(loops.chains().empty());
 }
 
 TEST_CASE("a function with other bits is noticed") {

@@ -206,6 +206,9 @@ TEST_CASE("errors of transforms name the function, the rule and the line") {
   says([&] { stft(x, {.size = 4, .hop = 0}); }, "[stft] the hop is 1 or more, got 0");
   says([&] { stft(x, {.size = 16}); }, "[stft] a mirror image of 8 elements needs more than 8. Hint: a smaller size");
   says([&] { stft(x, {.size = 9, .centre = false}); }, "[stft] a frame of 9 does not fit into 8 elements");
+  const std::int64_t more = std::int64_t{1} << 57;  // than a window could have
+  says([&] { stft(x, {.size = more}); }, "[stft] a mirror image of ");
+  says([&] { stft(x, {.size = more, .centre = false}); }, "[stft] a frame of 144115188075855872 does not fit into 8");
   says([&] { stft(x, {.size = 4, .window = x}); }, "[stft] the window must be 4 real numbers, not f64 (3, 8)");
   const Tensor y = stft(x, {.size = 4});
   says([&] { istft(y, {.size = 6}); }, "[istft] a frame or more of 4 coefficients are needed; got c128 (3, 9, 3)");

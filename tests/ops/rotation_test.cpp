@@ -128,4 +128,7 @@ TEST_CASE("sizes that do not fit are named") {
                    rotate(random({2, 4}, 1), random({3}, 1), random({4}, 1), {});
                  }),
                  "[rotate] C and S must be (4,), as the last axis of x"));
+  const Tensor x = random({2, 4}, 1);  // no pairs are so far apart
+  for (const std::int64_t far : {std::int64_t{3}, std::numeric_limits<std::int64_t>::max()})
+    CHECK(difference(exchange(x, {0, far}), x) == 0);
 }

@@ -364,7 +364,13 @@ TEST_CASE("an undefined tensor, and elements that are read while a step is trace
                        },
                        h, xs),
                    name + "output 0 is an undefined tensor"));
+    CHECK(contains(error_of([&] { way(same, {h}, {xs}, {.length = -7}, Loc::current()); }),
+                   name + "the number of time steps is -7, but an x is f64 (4, 2, 3)"));
   }
+  int steps = 0;
+  const Step fewer = [&](const Tensors& s, const Tensors&) { return Next{s, ++steps < 4 ? s : Tensors{}}; };
+  CHECK(contains(error_of([&] { unroll(fewer, {h}, {xs}); }),
+                 "[unroll] each step returns as many outputs as the first: 1, got 0"));
   const auto read = [&](const std::function<void(const Tensor&)>& f) {
     return error_of([&] {
       const auto step = [&](const Tensors& s, const Tensors&) {

@@ -112,7 +112,9 @@ void end(pid_t process) {
 }  // namespace
 
 GroupCompiler::GroupCompiler(std::string folder, std::string compiler)
-    : files_(std::move(folder)), compiler_(compiler.empty() ? REEL_CPU_COMPILER : std::move(compiler)) {}
+    : files_(std::move(folder)), compiler_(compiler.empty() ? REEL_CPU_COMPILER : std::move(compiler)) {
+  for (char** variable = environ; *variable; ++variable) environment_.emplace_back(*variable);
+}
 
 std::string GroupCompiler::source(const std::vector<std::string>& texts) const {
   std::string all = "#include \"backends/cpu/codegen/device.h\"\n\n";
@@ -164,8 +166,8 @@ bool GroupCompiler::run(const std::vector<std::string>& command, const std::stri
   if (stopped_) return false;
   std::string temporary = "TMPDIR=" + folder;
   std::vector<char*> environment;
-  for (char** variable = environ; *variable; ++variable) {
-    if (!std::string_view(*variable).starts_with("TMPDIR=")) environment.push_back(*variable);
+  for (std::string& variable : environment_) {
+    if (!variable.starts_with("TMPDIR=")) environment.push_back(variable.data());
   }
   environment.insert(environment.end(), {temporary.data(), nullptr});
   std::vector<char*> arguments;

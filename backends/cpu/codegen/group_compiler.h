@@ -39,6 +39,7 @@ class GroupCompiler {
 
   KernelFiles files_;
   std::string compiler_, surroundings_;
+  std::vector<std::string> environment_;  // as the compiler was made: other threads may change it meanwhile
   int compiled_ = 0;
   std::atomic<bool> stopped_{false};
   std::mutex mutex_;

@@ -55,6 +55,7 @@ class Writer {
             args.calls, dtypes_, flat(), args.columns, 0, [this](int o, std::int64_t shift) { return load(o, shift); },
             "      ") {
     run_.use_batches();
+    run_.stop_at(8 * args.calls.size() + args.operands.size() + 8);
   }
 
   /// Are all numbers of one precision? Conditions in memory are as many as there are elements, and nothing is rolled.
@@ -103,7 +104,7 @@ class Writer {
     }
     // A value that is needed at several shifts is computed for each of them.
     const auto lines = std::count(run_.lines().begin(), run_.lines().end(), '\n');
-    if (lines > 2 * static_cast<std::ptrdiff_t>(args_.calls.size())) return {};
+    if (run_.gave_up() || lines > 2 * static_cast<std::ptrdiff_t>(args_.calls.size())) return {};
     return fmt::format("    constexpr auto width = static_cast<std::int64_t>(batch_size<{}>);\n", type_name(real_)) +
            row_ + "    const auto step = [&](auto part, std::int64_t c) {\n" + loads_ + run_.lines() + stores +
            "    };\n    std::int64_t c = 0;\n" +

@@ -89,9 +89,10 @@ std::optional<RowCall> row_call(const LoopCall& call, int scratch) {
   else if (const RotateArgs* r = call.kernel.as<Kernel::rotate>(); r && r->n >= fewest)
     out = of_rotation(*r);
   else if (const RowsArgs* from = call.kernel.as<Kernel::gather_rows>();
-           from && from->outer == 1 && from->width >= fewest)
+           from && from->outer == 1 && from->width >= fewest && from->rows > 0)
     out = of_rows(*from, true);
-  else if (const RowsArgs* to = call.kernel.as<Kernel::segment_sum>(); to && to->outer == 1 && to->width >= fewest)
+  else if (const RowsArgs* to = call.kernel.as<Kernel::segment_sum>();
+           to && to->outer == 1 && to->width >= fewest && to->rows > 0)
     out = of_rows(*to, false);
   else if (const SumRowsArgs* s = call.kernel.as<Kernel::sum_rows>();
            s && s->n >= fewest && (is_floating(s->dtype) || call.operands[1].buffer < 0))
