@@ -16,7 +16,7 @@ inline Tensor signs(std::int64_t n, std::int64_t negatives, const Init& init) {
 
 /// The number of -1 entries that a setting asks for; a negative setting means half of n.
 inline std::int64_t negatives(const std::string& setting, std::int64_t given, std::int64_t n) {
-  if (given > n) throw SettingError(setting, fmt::format("at most {} expected, the number of units, got {}", n, given));
+  if (given > n) throw SettingError(setting, fmt::format("at most {} (the units) expected, got {}", n, given));
   return given < 0 ? n / 2 : given;
 }
 

@@ -13,8 +13,7 @@ class Ornn final : public Cell {
       : Cell(i, n, init),
         m(s.integer("reflections", 0) > 0 ? s.integer("reflections", 0) : std::min<std::int64_t>(16, n)),
         f_(s.choice("activation")) {
-    if (m > n)
-      throw SettingError("ornn.reflections", fmt::format("at most {} expected, the number of units, got {}", n, m));
+    if (m > n) throw SettingError("ornn.reflections", fmt::format("at most {} (the units) expected, got {}", n, m));
     if (n % 2 != 0 && (f_ == "oplu" || f_ == "modrelu_pairs"))
       throw SettingError("hidden",
                          fmt::format("{} works on pairs, so an even number of units is needed, got {}", f_, n));

@@ -14,8 +14,7 @@ class SpectralRnn final : public Cell {
     std::int64_t r = s.integer("reflections", 0);
     if (r == 0) r = std::max<std::int64_t>(1, n / 4);
     if (r > n)
-      throw SettingError("spectral_rnn.reflections",
-                         fmt::format("at most {} expected, the number of units, got {}", n, r));
+      throw SettingError("spectral_rnn.reflections", fmt::format("at most {} (the units) expected, got {}", n, r));
     const std::int64_t free = n * r - r * (r - 1) / 2;
     U_H = parameter("U_H", init.glorot_uniform({r, n}), "orthogonal", free);
     V_H = parameter("V_H", init.glorot_uniform({r, n}), "orthogonal", free);
