@@ -1,4 +1,4 @@
-// Einstein summation: diagonals and sums of one tensor, and products of two, reduced to one matmul.
+// Einstein summation: diagonals and sums of one tensor, and products, each reduced to one matmul.
 #include <algorithm>
 
 #include "ops/ops.h"
@@ -167,7 +167,8 @@ Tensor ordered(const Term& t, const std::string& letters) {
   return permute(t.x, order);
 }
 
-/// The matrices [batch, rows, columns] of a term, or their transposes, whichever copies less.
+/// The matrices [batch..., rows, columns] of a term, or their transposes, whichever copies less. The letters of the
+/// batch keep an axis each, so that loops can share the first one among threads, unless they are too many.
 struct Matrices {
   Tensor x;
   bool transposed;
@@ -180,8 +181,10 @@ Matrices matrices(const Term& t, const std::string& batch, const std::string& ro
   };
   const std::size_t above = batch.size(), middle = transposed ? columns.size() : rows.size(),
                     last = transposed ? rows.size() : columns.size();
-  std::vector<std::int64_t> dims{merged(above, middle), merged(above + middle, last)};
-  if (!batch.empty()) dims.insert(dims.begin(), merged(0, above));
+  std::vector<std::int64_t> dims;
+  const bool apart = above + 2 <= Shape::max_rank;
+  for (std::size_t i = 0; i < above; i += apart ? 1 : above) dims.push_back(merged(i, apart ? 1 : above));
+  dims.insert(dims.end(), {merged(above, middle), merged(above + middle, last)});
   return {reshape(x, dims), transposed};
 }
 
@@ -214,32 +217,55 @@ Term product(const Term& a, const Term& b, const std::string& output) {
   return {letters, reshape(c, dims)};
 }
 
+/// The product of all terms, from the left.
 Tensor einsum(const std::string& text, const Tensors& xs) {
   const Equation e = parse(text, xs);
-  if (xs.back().dtype() != xs[0].dtype())
-    rule_error("both tensors must have one dtype, {} and {} differ. Hint: cast one", name_of(xs[0].dtype()),
-               name_of(xs.back().dtype()));
+  for (const Tensor& x : xs) {
+    if (x.dtype() != xs[0].dtype())
+      rule_error("all tensors must have one dtype, {} and {} differ. Hint: cast one", name_of(xs[0].dtype()),
+                 name_of(x.dtype()));
+  }
   std::vector<Term> given;
   for (std::size_t i = 0; i < xs.size(); ++i) given.push_back({e.inputs[i], xs[i]});
   std::vector<Term> terms = given;
   for (Term& t : terms) simplify(t, given);
-  for (std::size_t i = 0; i < terms.size(); ++i)
-    sum_out(terms[i], terms.size() == 2 ? e.output + terms[1 - i].letters : e.output);
-  return ordered(terms.size() == 2 ? product(terms[0], terms[1], e.output) : terms[0], e.output);
+  Term all = terms[0];
+  for (std::size_t i = 0; i < terms.size(); ++i) {
+    std::string later = e.output;
+    for (std::size_t k = i + 1; k < terms.size(); ++k) later += terms[k].letters;
+    if (i > 0) {
+      sum_out(terms[i], later + all.letters);
+      all = product(all, terms[i], later);
+    } else {
+      sum_out(all, later);
+    }
+  }
+  return ordered(all, e.output);
+}
+
+/// Runs an einsum of these arguments, which errors show.
+Tensor einsum_of(const std::string& subscripts, std::initializer_list<const Arg*> arguments) {
+  need_tensors("einsum", arguments);
+  const Arg& first = **arguments.begin();
+  return named("einsum", first, [&] {
+    return told_as("einsum", "", arguments, [&] {
+      Tensors xs;
+      for (const Arg* x : arguments) xs.push_back(x->tensor());
+      return einsum(subscripts, xs);
+    });
+  });
 }
 
 }  // namespace
 
-Tensor einsum(const std::string& subscripts, Arg a) {
-  return named("einsum", a,
-               [&] { return told_as("einsum", "", {&a}, [&] { return einsum(subscripts, Tensors{a.tensor()}); }); });
-}
+Tensor einsum(const std::string& subscripts, Arg a) { return einsum_of(subscripts, {&a}); }
 
-Tensor einsum(const std::string& subscripts, Arg a, Arg b) {
-  need_tensors("einsum", {&a, &b});
-  return named("einsum", a, [&] {
-    return told_as("einsum", "", {&a, &b}, [&] { return einsum(subscripts, Tensors{a.tensor(), b.tensor()}); });
-  });
+Tensor einsum(const std::string& subscripts, Arg a, Arg b) { return einsum_of(subscripts, {&a, &b}); }
+
+Tensor einsum(const std::string& subscripts, Arg a, Arg b, Arg c) { return einsum_of(subscripts, {&a, &b, &c}); }
+
+Tensor einsum(const std::string& subscripts, Arg a, Arg b, Arg c, Arg d) {
+  return einsum_of(subscripts, {&a, &b, &c, &d});
 }
 
 }  // namespace reel

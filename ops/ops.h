@@ -263,9 +263,12 @@ Tensor matrix_trace(Arg x);
 /// Einstein summation as in NumPy: einsum("ij,jk->ik", a, b). A letter that occurs twice in one tensor takes its
 /// diagonal, and "..." stands for the axes that have no letter, aligned at the last one. Without "->" the output has
 /// those, and then the letters that occur once, in alphabetical order. Extents of 1 broadcast. Throws Error when
-/// extents of a letter differ, or the output names a letter that no input has.
+/// extents of a letter differ, or the output names a letter that no input has. Products of more than two tensors go
+/// from the left.
 Tensor einsum(const std::string& subscripts, Arg a);
 Tensor einsum(const std::string& subscripts, Arg a, Arg b);
+Tensor einsum(const std::string& subscripts, Arg a, Arg b, Arg c);
+Tensor einsum(const std::string& subscripts, Arg a, Arg b, Arg c, Arg d);
 
 // ---- random.cpp: not recorded. Element i depends only on (seed, stream, i), on any device ------------------------
 /// Uniform in [low, high).

@@ -60,10 +60,21 @@ __version__ = "0.1.0"
 if _typing.TYPE_CHECKING:
     from . import array_api as array_api, torch as torch
 else:
+    _ELSEWHERE = {  # names of other libraries
+        "cat": "concat",
+        "checkpoint": "scan(..., checkpoint_every=n)",
+        "clip": "clamp",
+        "concatenate": "concat",
+        "detach": "stop_gradient",
+        "gather": "take_along",
+        "log_sigmoid": "-softplus(-x)",
+        "logsigmoid": "-softplus(-x)",
+    }
 
     def __getattr__(name: str):
         if name in ("torch", "array_api"):  # only when it is asked for, as reel.torch imports PyTorch
             import importlib
 
             return importlib.import_module("." + name, __name__)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        hint = f". Hint: {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")

@@ -28,6 +28,11 @@ Tensor strided(const Tensor& x, std::int64_t axis, Py_ssize_t start, Py_ssize_t 
 }
 
 Tensor sliced(const Tensor& x, std::int64_t axis, nb::handle slice_object, Loc where) {
+  for (const char* part : {"start", "stop", "step"}) {
+    const Tensor* bound = nullptr;
+    if (nb::try_cast(slice_object.attr(part), bound) && bound && !bound->concrete())
+      refuse(x, "the bounds of a slice are numbers, not values of a traced step. Hint: x[start + reel.arange(n)]");
+  }
   Py_ssize_t start = 0, stop = 0, step = 0;
   if (PySlice_Unpack(slice_object.ptr(), &start, &stop, &step) < 0) throw nb::python_error();
   const std::int64_t n = x.dim(static_cast<int>(axis));

@@ -193,6 +193,10 @@ void bind_ops(nb::module_& m, nb::class_<Tensor>& tensor) {
         doc("einsum"));
   m.def("einsum", static_cast<Tensor (*)(const std::string&, Arg, Arg)>(&einsum), "subscripts"_a, "a"_a, "b"_a,
         Released(), doc("einsum"));
+  m.def("einsum", static_cast<Tensor (*)(const std::string&, Arg, Arg, Arg)>(&einsum), "subscripts"_a, "a"_a, "b"_a,
+        "c"_a, Released(), doc("einsum"));
+  m.def("einsum", static_cast<Tensor (*)(const std::string&, Arg, Arg, Arg, Arg)>(&einsum), "subscripts"_a, "a"_a,
+        "b"_a, "c"_a, "d"_a, Released(), doc("einsum"));
 }
 
 }  // namespace reel::python

@@ -21,6 +21,9 @@ namespace {
 
 /// The type of what is no tensor. An array stays what it is: the optimiser writes into its parameters.
 std::string no_tensor(nb::handle x) {
+  if (nb::isinstance<nb::dict>(x) || nb::isinstance<nb::list>(x) || nb::isinstance<nb::tuple>(x))
+    return fmt::format("{}. Hint: one dict of tensors, with names such as \"layer.W\"",
+                       nb::type_name(x.type()).c_str());
   return std::string(nb::type_name(x.type()).c_str()) + (nb::ndarray_check(x) ? ". Hint: reel.tensor(x)" : "");
 }
 

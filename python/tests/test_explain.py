@@ -71,6 +71,16 @@ def test_several_states_and_tensors_made_in_the_step():
     assert text.startswith("step: 5 steps\n")
 
 
+def test_a_product_of_stacked_matrices_keeps_the_rows_of_the_batch_apart():
+    S0, keys = reel.zeros((8, 2, 4, 4)), reel.zeros((T, 8, 2, 4))
+
+    def step(S, k):
+        return S + reel.einsum("bhi,bhj->bhij", k, k), reel.einsum("bhij,bhj->bhi", S, k)
+
+    text = str(reel.explain(step, S0, keys, backward=True))
+    assert "not independent" not in text and "shards of 4 rows" in text
+
+
 def test_errors():
     with pytest.raises(reel.Error, match="must return a pair"):
         reel.explain(lambda h, x: h, h0, xs)

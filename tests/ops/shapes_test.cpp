@@ -158,7 +158,7 @@ TEST_CASE("errors of products") {
   check_error([&] { einsum("i->i->i", v); }, "[einsum] axes are named by letters, got '-'");
   check_error([&] { einsum("ii", x()); }, "[einsum] 'i' stands for extents 2 and 3");
   check_error([&] { einsum("ij,j->i", x(), cast(v, DType::f32)); },
-              "[einsum] both tensors must have one dtype, f64 and f32");
+              "[einsum] all tensors must have one dtype, f64 and f32");
 }
 
 TEST_CASE("einsum without an output has the letters that occur once, in the order of the alphabet") {

@@ -37,6 +37,7 @@ CompiledGroups::CompiledGroups(Interpreter interpreter) : interpreter_(std::move
   const std::string_view mode = set ? set : "";
   off_ = mode == "off";
   wait_ = mode == "wait";
+  if (wait_) compiler_.hurry();
   if (!off_ && !wait_ && !mode.empty())
     throw Error("REEL_COMPILE", fmt::format("it is \"off\", \"wait\" or not set, got \"{}\"", mode));
 }

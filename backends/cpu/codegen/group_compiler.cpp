@@ -181,7 +181,7 @@ bool GroupCompiler::run(const std::vector<std::string>& command, const std::stri
   const bool started = posix_spawn(&process, arguments[0], &files, nullptr, arguments.data(), environment.data()) == 0;
   posix_spawn_file_actions_destroy(&files);
   if (!started) return false;
-  setpriority(PRIO_PROCESS, static_cast<id_t>(process), 10);  // on a busy machine the run comes first
+  if (!hurried_) setpriority(PRIO_PROCESS, static_cast<id_t>(process), 10);  // on a busy machine the run comes first
   {
     const std::lock_guard lock(mutex_);
     process_ = process;

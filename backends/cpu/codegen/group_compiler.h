@@ -27,6 +27,8 @@ class GroupCompiler {
   std::vector<GroupFunction> compile(const std::vector<std::string>& texts);
   /// The same, but only from the cache.
   std::vector<GroupFunction> cached(const std::vector<std::string>& texts);
+  /// Compiles at the caller's priority, as there is no run that should come first.
+  void hurry() { hurried_ = true; }
   /// Ends a compilation on another thread; later ones fail.
   void stop();
   int compiled() const { return compiled_; }  // number of compilations, not read from the cache
@@ -41,6 +43,7 @@ class GroupCompiler {
   std::string compiler_, surroundings_;
   std::vector<std::string> environment_;  // as the compiler was made: other threads may change it meanwhile
   int compiled_ = 0;
+  bool hurried_ = false;
   std::atomic<bool> stopped_{false};
   std::mutex mutex_;
   pid_t process_ = 0;  // not yet reaped, so that its id is no other process's; guarded by mutex_
