@@ -130,7 +130,7 @@ def test_masked_elements_are_refused():
         assert make(x[::2]).tolist() == make(np.ma.array([1.0, 3.0])).tolist() == [1, 3]
     with pytest.raises(reel.Error, match="1 of 3 elements are masked"):
         reel.grad(reel.sum)(x)
-    for compute in (lambda: reel.ones(3, "f64") + x, lambda: x * reel.ones(3, "f64"), lambda: reel.exp(x)):
+    for compute in (lambda: reel.ones(3, "f64") + x, lambda: reel.ones(3, "f64") * x, lambda: reel.exp(x)):
         with pytest.raises(reel.Error, match="1 of 3 elements are masked"):
             compute()
     assert (reel.ones(2, "f64") + x[::2]).tolist() == [2, 4]

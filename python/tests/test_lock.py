@@ -58,7 +58,7 @@ def test_training_locks_the_folder_while_it_lasts(tmp_path):
     run = reel.Run.create(tmp_path / "r")
     child = subprocess.Popen([sys.executable, "-c", HOLD, run.path], stdin=-1, stdout=-1, text=True)
     assert child.stdout.readline() == "has it\n"
-    with pytest.raises(reel.Error, match=rf"r. is in use by -c \(process {child.pid} on .*\) since .*Hint: wait for"):
+    with pytest.raises(reel.Error, match=rf"r. is in use by -c \(process {child.pid} on .*\) since .*Hint: wait until"):
         train(run)
     child.kill()
     child.wait()
