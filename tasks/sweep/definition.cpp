@@ -51,10 +51,14 @@ Sweep from_json(const std::string& folder, const Json& json) {
     if (c.updates < 1 || c.validation < 1) throw Error("its numbers of updates are below 1");
     s.combinations.push_back(std::move(c));
   }
+  std::set<std::string> names;
   for (const Json& one : json.at("runs")) {
     SweepRun run{one.at("combination"), one.at("seed"), one.at("name")};
     if (run.at >= s.combinations.size() || run.name.find('/') != std::string::npos || run.name.starts_with('.'))
       throw Error("it has a run that cannot be");
+    if (!names.insert(run.name).second)
+      throw Error(
+          fmt::format("two of its runs share the folder {}, so that one has the results of the other", run.name));
     s.runs.push_back(std::move(run));
   }
   const bool halves = s.halving == 0 || (s.halving >= 2 && s.rungs >= 1 && s.rungs <= 20);
@@ -107,6 +111,18 @@ void check_halving(const Sweep& sweep, std::size_t at, const std::string& said) 
                           stored.folder, what, had.empty() ? "none" : had, wanted.empty() ? "none" : wanted,
                           shell_path(stored.folder)));
 }
+
+/// The names of a combination's runs begin with this: "lr=1e-2,". Two long or unusual ones may have one folder_name();
+/// the second gets a number behind it.
+std::string new_prefix(const Point& point, std::set<std::string>& taken) {
+  const std::string name = folder_name(point);
+  if (name.empty()) return "";  // it is the only one
+  std::string prefix = name + ",";
+  for (int i = 2; !taken.insert(prefix).second; ++i) prefix = fmt::format("{}-{},", name, i);
+  return prefix;
+}
+
+std::string prefix_of(const SweepRun& run) { return run.name.substr(0, run.name.rfind('s')); }
 
 }  // namespace
 
@@ -179,12 +195,12 @@ void add_runs(Sweep& sweep, const std::vector<Point>& points, std::int64_t seeds
   if (points.size() * static_cast<std::size_t>(seeds) > most)
     throw Usage(fmt::format("--grid, --seeds: these are {} runs; {} at most",
                             points.size() * static_cast<std::size_t>(seeds), most));
+  std::set<std::string> taken;
   for (const Point& point : points) {
     sweep.combinations.push_back({point});
-    const std::string name = folder_name(point);
+    const std::string prefix = new_prefix(point, taken);
     for (std::int64_t seed = 1; seed <= seeds; ++seed)
-      sweep.runs.push_back(
-          {sweep.combinations.size() - 1, seed, fmt::format("{}{}s{}", name, name.empty() ? "" : ",", seed)});
+      sweep.runs.push_back({sweep.combinations.size() - 1, seed, fmt::format("{}s{}", prefix, seed)});
   }
 }
 
@@ -197,29 +213,35 @@ Sweep extended(const Sweep& stored, const Sweep& wanted) {
   if (stored.halving != wanted.halving || (stored.halving > 0 && stored.rungs != wanted.rungs))
     differs(stored, "--halving, --rungs", fmt::format("{}, {}", stored.halving, stored.rungs),
             fmt::format("{}, {}", wanted.halving, wanted.rungs));
-  const auto names_of = [](const Sweep& sweep) {
-    std::set<std::string> names;
-    for (const SweepRun& run : sweep.runs) names.insert(run.name);
-    return names;
+  const auto runs_of = [](const Sweep& sweep) {
+    std::set<std::pair<Point, std::int64_t>> runs;
+    for (const SweepRun& run : sweep.runs) runs.emplace(sweep.of(run).point, run.seed);
+    return runs;
   };
-  const std::set<std::string> had = names_of(stored), asked = names_of(wanted);
-  for (const std::string& name : had)
-    if (!asked.contains(name))
+  const auto had = runs_of(stored), asked = runs_of(wanted);
+  std::set<std::string> taken;
+  std::map<Point, std::pair<std::size_t, std::string>> known;  // number and prefix
+  for (const SweepRun& run : stored.runs) {
+    known[stored.of(run).point] = {run.at, *taken.insert(prefix_of(run)).first};
+    if (!asked.contains({stored.of(run).point, run.seed}))
       throw Usage(
           fmt::format("--out {}: holds a sweep with the run {}, which this one has not. Hint: another folder; "
                       "sweep {} goes on with it",
-                      stored.folder, name, shell_path(stored.folder)));
+                      stored.folder, run.name, shell_path(stored.folder)));
+  }
   Sweep out = wanted;
   out.where = stored.where;
   out.combinations = stored.combinations;
   out.runs = stored.runs;
-  std::map<std::string, std::size_t> known;  // combinations by their folder names
-  for (std::size_t i = 0; i < out.combinations.size(); ++i) known[folder_name(out.combinations[i].point)] = i;
   for (const SweepRun& run : wanted.runs) {
-    if (had.contains(run.name)) continue;
-    const auto [at, fresh] = known.emplace(folder_name(wanted.of(run).point), out.combinations.size());
-    if (fresh) out.combinations.push_back(wanted.of(run));
-    out.runs.push_back({at->second, run.seed, run.name});
+    const Point& point = wanted.of(run).point;
+    if (had.contains({point, run.seed})) continue;
+    if (!known.contains(point)) {
+      known[point] = {out.combinations.size(), new_prefix(point, taken)};
+      out.combinations.push_back(wanted.of(run));
+    }
+    const auto& [at, prefix] = known[point];
+    out.runs.push_back({at, run.seed, fmt::format("{}s{}", prefix, run.seed)});
   }
   return out;
 }

@@ -1,5 +1,7 @@
 // sweep: what later calls change, and what several calls at a time leave each other.
 #include <chrono>
+#include <regex>
+#include <set>
 #include <thread>
 
 #include "tests/support/sweeps.h"
@@ -165,4 +167,32 @@ TEST_CASE("sweep: one run is one run") {
   CHECK_MESSAGE(contains(r.err, "1 run would take "), r.err);
   CHECK_MESSAGE(contains(r.err, " hours, 1 at a time; 1 fit into 1\n"), r.err);
   CHECK(contains(place.sweep({out, "--worker", "2"}).err, out + " has 1 run\n"));
+}
+
+TEST_CASE("sweep: combinations of one folder name have folders of their own, and keep them in later calls") {
+  const SweepFolder place;
+  const std::string out = place.dir / "s", many(130, 'a');  // of the four, two have the same mark behind this
+  const auto told = [&](const std::string& values, const std::string& seeds) {
+    const Result r = place.sweep(small_sweep("tensorboard=" + many + values, out, "--jobs 1 --seeds " + seeds, "1"));
+    CHECK_MESSAGE(r.code == 0, r.err);
+    std::set<std::string> runs;
+    for (const auto& entry : fs::directory_iterator(out + "/runs")) {
+      std::istringstream config(read_file(entry.path() / "config.toml"));
+      std::string run;
+      for (std::string line; std::getline(config, line);)
+        if (line.starts_with("hidden = ") || line.starts_with("lr = ") || line.starts_with("seed = "))
+          run += line + "; ";
+      runs.insert(run);
+    }
+    return runs;
+  };
+  CHECK(told(" hidden=66,52 lr=0.0253,0.011", "1").size() == 4);
+  CHECK(told(" hidden=52,66 lr=0.011,0.0253", "2").size() == 8);
+  CHECK(told(" hidden=52,66 lr=0.011,0.0253", "2").size() == 8);
+
+  const std::string file = out + "/sweep.json";  // as an older Reel wrote it
+  write_atomically(file, std::regex_replace(read_file(file), std::regex("-2,s"), ",s"));
+  const Result shared = place.sweep({out});
+  CHECK(shared.code == 1);
+  CHECK_MESSAGE(contains(shared.err, "two of its runs share the folder tensorboard="), shared.err);
 }
