@@ -38,7 +38,7 @@ constexpr std::string_view preset_mark = "# preset: ";  // in the first line of 
 constexpr std::string_view python_mark = "# Made by Python's reel.Run\n";
 constexpr const char* header = "step,examples,seconds,train_loss,valid_loss,accuracy,grad_norm\n";
 
-constexpr std::uint64_t most_metrics = 1 << 30, most_text = 1 << 24;  // bytes
+constexpr std::uint64_t most_metrics = 1 << 30, most_text = 1 << 24, longest_row = 1 << 12;  // bytes
 
 [[noreturn]] void cannot_make(const std::string& path, const std::error_code& error) {
   throw Error(path, "cannot be made: " + error.message());
@@ -276,16 +276,19 @@ void RunFolder::add_row(const Row& row) {
   if (!writes_) return;
   require_held();
   FileHandle csv(file(metrics_file), O_RDWR | O_CREAT, "written");
-  const std::string before = read_file(file(metrics_file));
+  const off_t size = lseek(csv.get(), 0, SEEK_END);
+  if (size < 0) csv.fail("written");
+  std::string end = read_end(file(metrics_file), longest_row);  // the rest is not read again for each row
+  if (end.find('\n') == end.npos) end = read_end(file(metrics_file), static_cast<std::uint64_t>(size));
   // a line without a newline is what a crash left behind
-  const std::size_t whole = before.rfind('\n') + 1;
+  const off_t whole = size - static_cast<off_t>(end.size() - (end.rfind('\n') + 1));
   const std::string line = (whole == 0 ? header : "") + line_of(row);
-  if (ftruncate(csv.get(), static_cast<off_t>(whole)) != 0) csv.fail("written");
-  if (lseek(csv.get(), 0, SEEK_END) < 0) csv.fail("written");
+  if (ftruncate(csv.get(), whole) != 0) csv.fail("written");
+  if (lseek(csv.get(), whole, SEEK_SET) < 0) csv.fail("written");
   try {
     csv.write(line);
   } catch (...) {
-    (void)!ftruncate(csv.get(), static_cast<off_t>(whole));  // removes the part that fitted on a full disk
+    (void)!ftruncate(csv.get(), whole);  // removes the part that fitted on a full disk
     throw;
   }
   csv.close();

@@ -38,21 +38,27 @@ class Clock {
 
 Best best_at(const RunFolder::Row& row) { return {row.step, row.valid_loss, row.accuracy}; }
 
-/// The number of validations since the best one.
-std::int64_t waited(const std::vector<RunFolder::Row>& rows, bool by_accuracy) {
-  const auto best = std::min_element(rows.begin(), rows.end(), [&](const auto& a, const auto& b) {
-    return best_at(b).beaten_by(best_at(a), by_accuracy);
-  });
-  return best == rows.end() ? 0 : rows.end() - best - 1;
-}
+/// The validations of a run as --patience and --stop-below see them.
+class Validations {
+ public:
+  explicit Validations(bool by_accuracy) : by_accuracy_(by_accuracy) {}
+  void add(const RunFolder::Row& row) {
+    last_ = best_at(row);
+    ++waited_;
+    if (best_.step < 0 || best_.beaten_by(last_, by_accuracy_)) best_ = last_, waited_ = 0;
+  }
+  /// Which option ends the run before its last update; empty: none.
+  std::string stopped_by(const TrainOptions& o) const {
+    if (o.patience > 0 && waited_ >= o.patience) return fmt::format("--patience {}", o.patience);
+    if (o.stop_below > 0 && last_.loss < o.stop_below) return fmt::format("--stop-below {}", o.stop_below);
+    return "";
+  }
 
-/// Which option ends the run before its last update; empty: none.
-std::string stopped_by(const TrainOptions& o, const std::vector<RunFolder::Row>& rows) {
-  if (o.patience > 0 && waited(rows, o.best_by_accuracy) >= o.patience) return fmt::format("--patience {}", o.patience);
-  if (o.stop_below > 0 && !rows.empty() && rows.back().valid_loss < o.stop_below)
-    return fmt::format("--stop-below {}", o.stop_below);
-  return "";
-}
+ private:
+  bool by_accuracy_;
+  Best best_, last_;
+  std::int64_t waited_ = 0;  // validations since the best one
+};
 
 /// Throws Diverged unless the value is finite.
 void check_finite(const std::string& what, double value) {
@@ -140,7 +146,9 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
   record.solved_share = options.solved_share;
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   record.train_loss = record.valid_loss = record.accuracy = record.update_seconds = nan;
+  Validations validations(options.best_by_accuracy);
   if (const auto rows = folder.rows(); !rows.empty()) {
+    for (const RunFolder::Row& row : rows) validations.add(row);
     record.train_loss = rows.back().train_loss;
     record.valid_loss = rows.back().valid_loss;
     record.accuracy = rows.back().accuracy;
@@ -190,7 +198,7 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
   std::string stopping;  // the option
   const auto stops_early = [&] {
     if (options.patience <= 0 && options.stop_below <= 0) return false;
-    if (ranks.first()) stopping = stopped_by(options, folder.rows());
+    if (ranks.first()) stopping = validations.stopped_by(options);
     return ranks.any(!stopping.empty());
   };
   const auto moment = [&](bool running) {
@@ -256,6 +264,7 @@ Outcome train(const Task& task, Model& model, Optimizer& optimizer, RunFolder& f
             at.step,    at.step * options.examples.batch, clock.seconds(), record.train_loss, v.loss,
             v.accuracy, at.running.grad_norm / n};
         folder.add_row(row);
+        validations.add(row);
         at.running = {};
         if (best.beaten_by(best_at(row), options.best_by_accuracy)) {
           if (ranks.first()) save_best(best_file, model, best_at(row));

@@ -186,6 +186,24 @@ std::string read_file(const std::string& path, std::uint64_t limit) {
   }
 }
 
+std::string read_end(const std::string& path, std::uint64_t most) {
+  const FileHandle file(path, O_RDONLY, "read");
+  const off_t size = lseek(file.get(), 0, SEEK_END);
+  if (size < 0) file.fail("read");
+  std::string bytes(std::min(most, static_cast<std::uint64_t>(size)), '\0');
+  const off_t start = size - static_cast<off_t>(bytes.size());
+  for (std::size_t done = 0; done < bytes.size();) {
+    const ssize_t n = pread(file.get(), &bytes[done], bytes.size() - done, start + static_cast<off_t>(done));
+    if (n > 0)
+      done += static_cast<std::size_t>(n);
+    else if (n == 0)
+      bytes.resize(done);  // it has become shorter
+    else if (errno != EINTR)
+      file.fail("read");
+  }
+  return bytes;
+}
+
 void write_atomically(const std::string& path, std::string_view bytes) {
   const auto before = status_of(path);
   if (FILE* const stream = own_stream(before)) {  // append to it

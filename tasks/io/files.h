@@ -11,6 +11,9 @@ namespace reel {
 /// allocating memory for them. A pipe or a device may never end, so its limit is at most 2^28 bytes.
 std::string read_file(const std::string& path, std::uint64_t limit = std::numeric_limits<std::uint64_t>::max());
 
+/// The last bytes of a file, `most` at most; for files that grow.
+std::string read_end(const std::string& path, std::uint64_t most);
+
 /// Replaces a file so that a crash at any moment leaves the old file or the new one, never a part. Throws Error with
 /// the path and the reason, and leaves nothing behind. A file keeps its permissions; for a symbolic link, its target is
 /// replaced; a device or a pipe is written to directly.

@@ -91,6 +91,19 @@ TEST_CASE(
   CHECK_FALSE(fs::exists(dir / ".both.tmp"));
 }
 
+TEST_CASE("read_end: the last bytes of a file, or all of it") {
+  const TempDir dir;
+  write_atomically(dir / "a", "123456");
+  CHECK(read_end(dir / "a", 2) == "56");
+  CHECK(read_end(dir / "a", 6) == "123456");
+  CHECK(read_end(dir / "a", 100) == "123456");
+  CHECK(read_end(dir / "a", 0).empty());
+  write_atomically(dir / "empty", "");
+  CHECK(read_end(dir / "empty", 4).empty());
+  CHECK(error_of([&] { read_end(dir / "none", 4); }) == "[" + dir / "none] cannot be read: No such file or directory");
+  CHECK(error_of([&] { read_end(dir.path, 4); }) == "[" + dir.path + "] cannot be read: Is a directory");
+}
+
 TEST_CASE("remove_unfinished: what a killed process left goes; what a running one writes stays, and all else") {
   const TempDir dir;
   for (const char* name : {".dead.tmp", ".alive.tmp", ".hidden", "seen.tmp"}) write_atomically(dir / name, "x");

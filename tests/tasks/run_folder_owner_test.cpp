@@ -2,6 +2,7 @@
 // away writes neither into what has taken its place nor removes its lock.
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "tasks/app/run_folder.h"
@@ -101,4 +102,25 @@ TEST_CASE("two programs, the folder of the first moved away: the first ends with
   CHECK_MESSAGE(contains(moved.err, "copying: [" + out + "] is not the folder of this run any more"), moved.err);
   CHECK(read_file(out + "/metrics.csv") == metrics);
   CHECK(RunFolder::view(out).rows().size() == 3);
+}
+
+TEST_CASE("a row is added to metrics.csv without reading what is there, behind its last whole line") {
+  const TempDir dir;
+  RunFolder folder = RunFolder::create(dir / "run", "copying", "srnn");
+  const std::string csv = folder.file("metrics.csv");
+  const RunFolder::Row row{1, 2, 0.1, 1, 1, 1, 1};
+  for (const std::string& end : {std::string("\ncut"), "\n" + std::string(10'000, '4')}) {
+    constexpr std::uintmax_t size = std::uintmax_t{1} << 26;
+    fs::resize_file(csv, 0);
+    fs::resize_file(csv, size);
+    std::ofstream(csv, std::ios::app) << end;
+    folder.add_row(row);
+    CHECK(fs::file_size(csv) == size + std::string("\n1,2,0.1,1,1,1,1\n").size());
+    CHECK(read_end(csv, 17) == "\n1,2,0.1,1,1,1,1\n");
+  }
+  fs::resize_file(csv, 0);
+  fs::resize_file(csv, std::uintmax_t{1} << 40);  // no memory holds it
+  std::ofstream(csv, std::ios::app) << "\n";
+  folder.add_row(row);
+  CHECK(read_end(csv, 17) == "\n1,2,0.1,1,1,1,1\n");
 }

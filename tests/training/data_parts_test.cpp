@@ -1,6 +1,7 @@
 // Data sets in training: the parts, the test with the best parameters, states carried from batch to batch.
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <set>
 
@@ -215,4 +216,27 @@ TEST_CASE(
   CHECK(again.record.steps == first.record.steps);
   CHECK(folder.rows().size() == rows.size());
   CHECK(again.record.test == first.record.test);
+}
+
+TEST_CASE("patience: what a run has seen counts, not what is in its metrics.csv by now") {
+  struct Remover : Observer {
+    void begun(const Moment&) override {}
+    void ended(const Moment&) override {}
+    void drawn(const RunFolder&) override {}
+    void validated(const Moment& at, const RunFolder::Row&, const Tensors&) override {
+      std::filesystem::remove(at.folder.file("metrics.csv"));
+    }
+  } remover;
+  const TempDir dir;
+  const Sums task(false);
+  Model model = make();
+  RunFolder folder = RunFolder::create(dir / "run", "s", "gru");
+  OptimizerOptions wild;
+  wild.kind = "adam", wild.lr = 0.3;
+  Optimizer optimizer(model.trained(), wild);
+  TrainOptions o = options(4000, 3);
+  o.observers = {&remover};
+  const Outcome ended = train(task, model, optimizer, folder, o);
+  CHECK(ended.record.steps < 4000);
+  CHECK(ended.record.steps == ended.record.best_step + 3 * 4);
 }
