@@ -67,6 +67,15 @@ std::string line_of(const RunFolder::Row& r) {
                      text_of(r.valid_loss), text_of(r.accuracy), text_of(r.grad_norm));
 }
 
+/// True for the names of files that runs write: the folder may also have files of the user.
+bool is_of_run(std::string_view name) {
+  constexpr std::string_view names[] = {config_file,  metrics_file,  run_file,    "model.json", "data.json",
+                                        "table.json", "report.html", "split.csv", "sample.txt", "confusion.tsv"};
+  constexpr std::string_view endings[] = {".safetensors", ".svg", ".png", ".pdf"};
+  return std::ranges::find(names, name) != std::end(names) ||
+         std::ranges::any_of(endings, [&](std::string_view ending) { return name.ends_with(ending); });
+}
+
 /// Takes the next field off a line; false if there is none or it is not a number.
 template <class T>
 bool next(std::string_view& line, bool& more, T& value) {
@@ -165,7 +174,7 @@ RunFolder RunFolder::create(const std::string& out, const std::string& task, con
 RunFolder RunFolder::open(const std::string& path, std::int64_t steps) {
   RunFolder folder = view(path);
   folder.lock();
-  remove_unfinished(path);
+  remove_unfinished(path, is_of_run);
   const std::int64_t done = folder.updates_done().value_or(0);
   if (done > steps)
     throw Usage(fmt::format("--steps: the run in {} has done {} updates, got {}. Hint: --steps {}, or more", path, done,

@@ -37,7 +37,12 @@ std::string temporary_name(const std::string& name) {
   return fmt::format(".{}.tmp", name.substr(0, most_letters));
 }
 
-bool is_temporary_name(std::string_view name) { return name.starts_with('.') && name.ends_with(".tmp"); }
+/// NAME of ".NAME.tmp", as far as it is there; empty for other names.
+std::string_view final_name(std::string_view name) {
+  constexpr std::string_view ending = ".tmp";
+  if (!name.starts_with('.') || !name.ends_with(ending) || name.size() <= ending.size() + 1) return "";
+  return name.substr(1, name.size() - 1 - ending.size());
+}
 
 using Status = struct stat;
 
@@ -240,14 +245,16 @@ void require_writable(const std::string& path) {
   if (faccessat(AT_FDCWD, folder_of(target).c_str(), W_OK | X_OK, AT_EACCESS) != 0) fail_with_errno(path, "written");
 }
 
-void remove_unfinished(const std::string& folder) {
+void remove_unfinished(const std::string& folder, const std::function<bool(std::string_view)>& ours) {
   std::vector<std::string> left;
   std::error_code none;
-  for (fs::directory_iterator at(folder, none), end; !none && at != end; at.increment(none))
-    if (is_temporary_name(at->path().filename().native())) left.push_back(at->path());
+  for (fs::directory_iterator at(folder, none), end; !none && at != end; at.increment(none)) {
+    const std::string name = at->path().filename();
+    if (const std::string_view of = final_name(name); !of.empty() && ours(of)) left.push_back(at->path());
+  }
   for (const std::string& path : left) try {
-      const LockedFile ours(path, path, {});
-      if (ours.locked()) unlink(path.c_str());
+      const LockedFile file(path, path, {});
+      if (file.locked()) unlink(path.c_str());
     } catch (const Error&) {
       continue;  // a running program is writing it, or it is not a file of ours
     }

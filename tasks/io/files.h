@@ -1,6 +1,7 @@
 // Reads whole files, and replaces them atomically, so that a file always has either its old or its new contents.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -23,8 +24,8 @@ void write_atomically(const std::string& path, std::string_view bytes);
 void require_writable(const std::string& path);
 
 /// Removes the temporary files that calls of write_atomically left in a folder because their process was killed, as
-/// far as it can. Those of a running process stay.
-void remove_unfinished(const std::string& folder);
+/// far as it can: those of files whose names are `ours`. Those of a running process stay.
+void remove_unfinished(const std::string& folder, const std::function<bool(std::string_view)>& ours);
 
 /// An open file that closes itself.
 class FileHandle {

@@ -106,13 +106,16 @@ TEST_CASE("read_end: the last bytes of a file, or all of it") {
 
 TEST_CASE("remove_unfinished: what a killed process left goes; what a running one writes stays, and all else") {
   const TempDir dir;
-  for (const char* name : {".dead.tmp", ".alive.tmp", ".hidden", "seen.tmp"}) write_atomically(dir / name, "x");
+  for (const char* name : {".dead.tmp", ".alive.tmp", ".hidden", "seen.tmp", ".mine.tmp", "..tmp", ".tmp"})
+    write_atomically(dir / name, "x");
   fs::create_directory(dir / ".folder.tmp");
   fs::create_symlink("seen.tmp", dir / ".link.tmp");
   const LockedFile alive(dir / ".alive.tmp", "alive", {});
-  remove_unfinished(dir.path);
+  const auto ours = [](std::string_view name) { return name != "mine"; };
+  remove_unfinished(dir.path, ours);
   CHECK_FALSE(fs::exists(dir / ".dead.tmp"));
-  for (const char* name : {".alive.tmp", ".hidden", "seen.tmp", ".folder.tmp", ".link.tmp"})
+  for (const char* name :
+       {".alive.tmp", ".hidden", "seen.tmp", ".folder.tmp", ".link.tmp", ".mine.tmp", "..tmp", ".tmp"})
     CHECK(fs::exists(dir / name));
-  remove_unfinished(dir / "none");
+  remove_unfinished(dir / "none", ours);
 }

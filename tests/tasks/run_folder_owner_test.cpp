@@ -124,3 +124,16 @@ TEST_CASE("a row is added to metrics.csv without reading what is there, behind i
   folder.add_row(row);
   CHECK(read_end(csv, 17) == "\n1,2,0.1,1,1,1,1\n");
 }
+
+TEST_CASE("--resume: what a killed run left of its files goes, a user's files stay") {
+  const TempDir dir;
+  const std::string out = dir / "run";
+  RunFolder::create(out, "copying", "srnn").write_config("steps = 1\n");
+  const std::vector<std::string> theirs{".notes.tmp", ".plan.txt.tmp", ".report.html.old.tmp"},
+      ours{".report.html.tmp", ".metrics.csv.tmp", ".checkpoint.safetensors.tmp", ".states-h.png.tmp"};
+  for (const auto& names : {theirs, ours})
+    for (const std::string& name : names) write_atomically(out + "/" + name, "x");
+  RunFolder::open(out);
+  for (const std::string& name : theirs) CHECK_MESSAGE(fs::exists(out + "/" + name), name);
+  for (const std::string& name : ours) CHECK_FALSE_MESSAGE(fs::exists(out + "/" + name), name);
+}
