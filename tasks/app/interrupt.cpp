@@ -42,12 +42,18 @@ bool has_owner() {
   return owner && parse<pid_t>(owner) == getppid();
 }
 
+/// Sends this process a signal when its owner dies, which it may have done just now.
+void signal_with_owner(int signal) {
+  prctl(PR_SET_PDEATHSIG, signal);
+  if (!has_owner()) std::raise(signal);
+}
+
 /// Lets the death of the program that started this one be a request, too, if it asked for that. The signal is one that
 /// nobody else sends, and it is caught as often as it comes: Linux sends it again for each thread of that program.
 void follow_owner() {
   if (!has_owner()) return;
   std::signal(SIGUSR2, wish);
-  prctl(PR_SET_PDEATHSIG, SIGUSR2);
+  signal_with_owner(SIGUSR2);
 }
 
 }  // namespace
@@ -77,7 +83,7 @@ Interrupt::~Interrupt() {
 bool Interrupt::requested() const { return wished != 0; }
 
 void end_with_owner() {
-  if (has_owner()) prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (has_owner()) signal_with_owner(SIGTERM);
 }
 
 }  // namespace reel
