@@ -101,4 +101,15 @@ Lock::~Lock() {
   if (held()) unlink(path_.c_str());
 }
 
+std::unique_ptr<Lock> lock_of(const std::string& path) {
+  for (int tries = 100;; --tries) {
+    try {
+      return std::make_unique<Lock>(path + ".lock", path);
+    } catch (const Busy&) {
+      if (tries == 0) throw;
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  }
+}
+
 }  // namespace reel

@@ -1,6 +1,7 @@
 // Locks that only one process at a time can hold. The system releases a lock when its process ends, however it ends.
 #pragma once
 #include <chrono>
+#include <memory>
 #include <string>
 
 #include "engine/core/error.h"
@@ -51,5 +52,8 @@ class Lock {
   std::string path_;
   LockedFile file_;
 };
+
+/// Waits until no other program changes this file, and keeps others from it; throws Busy after ten seconds.
+std::unique_ptr<Lock> lock_of(const std::string& path);
 
 }  // namespace reel

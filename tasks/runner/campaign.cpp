@@ -13,7 +13,6 @@
 
 #include "backends/cpu/threads/cores.h"
 #include "engine/core/error.h"
-#include "tasks/io/files.h"
 #include "tasks/runner/live_line.h"
 #include "tasks/runner/pool.h"
 #include "tasks/runner/program.h"
@@ -119,7 +118,7 @@ class Costs {
       const StepCost cost = measure_step(p.task, options_of(p), o_.run.root + "/cost", stop);
       known_[key] = cost.of(number_behind(said, "\nupdates "), number_behind(said, "validation every "));
       measured_ = true;
-      write_atomically(file_, known_.dump(1) + "\n");
+      add_cost(file_, key, known_[key]);
     }
     return known_[key].get<double>();
   }

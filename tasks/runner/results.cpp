@@ -3,15 +3,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <functional>
 #include <limits>
 #include <map>
-#include <memory>
 #include <set>
-#include <thread>
 
 #include "engine/core/error.h"
 #include "engine/core/parse.h"
@@ -207,18 +204,6 @@ std::string lines_of(const std::string& preset, std::uint64_t seed, const std::v
                        number(r.train_loss), number(r.valid_loss), number(r.accuracy), number(r.grad_norm));
   }
   return out;
-}
-
-/// Waits until no other program adds to this file; throws Busy after ten seconds.
-std::unique_ptr<Lock> lock_of(const std::string& path) {
-  for (int tries = 100;; --tries) {
-    try {
-      return std::make_unique<Lock>(path + ".lock", path);
-    } catch (const Busy&) {
-      if (tries == 0) throw;
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    }
-  }
 }
 
 /// A measure of a run, in its own unit; NaN if the preset does not ask for it.

@@ -3,11 +3,16 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
 
 #include "engine/core/error.h"
 #include "tasks/app/run_folder.h"
+#include "tasks/io/files.h"
+#include "tasks/io/lock.h"
 #include "tasks/io/spawn.h"
 #include "tasks/runner/program.h"
 #include "tasks/runner/record.h"
@@ -19,6 +24,26 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::int64_t measured_interval = 4;
+
+/// A new folder, which goes at the end of this object's life.
+class OwnFolder {
+ public:
+  explicit OwnFolder(const std::string& name) : path_(name + "-XXXXXX") {
+    std::error_code error;
+    fs::create_directories(fs::path(name).parent_path(), error);
+    if (!mkdtemp(path_.data())) throw Error(name, fmt::format("cannot be made: {}", std::strerror(errno)));
+  }
+  ~OwnFolder() {
+    std::error_code error;
+    fs::remove_all(path_, error);
+  }
+  OwnFolder(const OwnFolder&) = delete;
+  OwnFolder& operator=(const OwnFolder&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
 
 }  // namespace
 
@@ -40,26 +65,31 @@ double share_left(const std::string& folder, std::int64_t updates) {
   }
 }
 
+void add_cost(const std::string& file, const std::string& key, const nlohmann::ordered_json& cost) {
+  const auto alone = lock_of(file);
+  auto known = nlohmann::ordered_json::parse(text_if_there(file), nullptr, false);
+  if (!known.is_object()) known = nlohmann::ordered_json::object();
+  known[key] = cost;
+  write_atomically(file, known.dump(1) + "\n");
+}
+
 StepCost measure_step(const std::string& task, const std::vector<std::string>& options, const std::string& folder,
                       const std::function<bool()>& stop) {
-  std::error_code error;
-  fs::remove_all(folder, error);
+  const OwnFolder own(folder);
   std::vector<std::string> words{program_of(task)};
   words.insert(words.end(), options.begin(), options.end());
   // A warm-up may be longer than these updates, and costs nothing.
   words.insert(words.end(),
                {fmt::format("--steps={}", measured_updates), fmt::format("--valid-every={}", measured_interval),
-                "--out=" + folder, "--quiet", "--stop-below=0", "--warmup=0"});
+                "--out=" + own.path(), "--quiet", "--stop-below=0", "--warmup=0"});
   if (has_epochs(task)) words.insert(words.end(), {"--epochs=0", "--no-test"});
   const Spawned ran = run_child(words, "", stop);
   if (ran.code != 0) throw Error(last_line(ran.err).empty() ? ran.problem : last_line(ran.err));
-  const auto record = read_summary(folder);
-  const auto rows = RunFolder::view(folder).rows();
+  const auto record = read_summary(own.path());
+  const auto rows = RunFolder::view(own.path()).rows();
   if (!record || rows.size() < 2) throw Error("left no result of the updates that were to be timed");
-  const StepCost cost{record->update_seconds, std::max(0.0, rows.back().seconds - rows.front().seconds -
-                                                                measured_interval * record->update_seconds)};
-  fs::remove_all(folder, error);
-  return cost;
+  return {record->update_seconds,
+          std::max(0.0, rows.back().seconds - rows.front().seconds - measured_interval * record->update_seconds)};
 }
 
 }  // namespace reel

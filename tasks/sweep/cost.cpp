@@ -1,14 +1,12 @@
 #include "tasks/sweep/cost.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
 #include <set>
 
 #include "engine/core/error.h"
-#include "tasks/io/files.h"
 #include "tasks/runner/program.h"
 #include "tasks/runner/step_cost.h"
 
@@ -19,13 +17,10 @@ namespace {
 /// What an update costs; nothing if the program fails, of which its run will tell. Throws Error if it is stopped.
 std::optional<StepCost> measure(const Sweep& sweep, const SweepRun& run, const std::function<bool()>& stop) {
   bool stopped = false;
-  const std::string folder = sweep.folder + "/cost";
   try {
-    return measure_step(sweep.task, sweep.options_of(run, measured_updates), folder,
+    return measure_step(sweep.task, sweep.options_of(run, measured_updates), sweep.folder + "/cost",
                         [&] { return stopped = stop() || stopped; });
   } catch (const Error&) {
-    std::error_code error;
-    std::filesystem::remove_all(folder, error);
     if (stopped) throw;
     return std::nullopt;
   }
@@ -60,7 +55,7 @@ std::vector<double> run_costs(const Sweep& sweep, const std::vector<std::size_t>
       const auto cost = measure(sweep, {at, 1, ""}, [&] { return step(left); });
       if (!cost) continue;
       known[name] = {{"update", cost->update}, {"validation", cost->validation}, {"threads", sweep.threads}};
-      write_atomically(path, known.dump(1) + "\n");
+      add_cost(path, name, known[name]);
     }
     costs[at] = StepCost{number("update"), number("validation")}.of(c.updates, c.validation);
   }

@@ -2,6 +2,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "tasks/runner/pool.h"
+#include "tasks/runner/step_cost.h"
 #include "tests/support/check.h"
 #include "tests/support/child.h"
 #include "tests/support/temp_dir.h"
@@ -113,4 +115,16 @@ models.bad = "--cell rnn --lr 1e38"
   const Result other = place.reproduce({"mine/surprise"});
   CHECK(other.code == 1);
   CHECK(contains(other.out, "failed:"));
+}
+
+TEST_CASE("costs: several calls measure in one folder at a time, and none loses what another one adds") {
+  const TempDir dir;
+  const std::vector<std::string> options{"--delay=5", "--hidden=4", "--batch=2", "--valid-size=4", "--threads=1"};
+  in_parallel(4, 4, [&](std::size_t i) {
+    const StepCost cost = measure_step("copying", options, dir / "runs/cost", [] { return false; });
+    add_cost(dir / "costs.json", fmt::format("{}", i), cost.of(100, 10));
+  });
+  CHECK(nlohmann::json::parse(read_file(dir / "costs.json")).size() == 4);
+  CHECK(fs::is_empty(dir / "runs"));
+  CHECK_FALSE(fs::exists(dir / "costs.json.lock"));
 }
