@@ -355,7 +355,7 @@ void store(const PresetTable& table, const std::vector<ReportRow>& rows, const s
         continue;  // a kept run that does not say where it was made: the file knows more
       else
         *same = std::move(made);
-      if (!run.curve.empty()) curves[{row.preset.name, run.seed}] = run.curve;
+      curves[{row.preset.name, run.seed}] = run.curve;  // none takes the place of an earlier run's
     }
   if (numbers.empty()) return;
   const auto place = [&](const Stored& s) {  // in the order of the presets, unknown ones last

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tasks/runner/pool.h"
+#include "tasks/runner/results.h"
 #include "tasks/runner/step_cost.h"
 #include "tests/support/check.h"
 #include "tests/support/child.h"
@@ -127,4 +128,28 @@ TEST_CASE("costs: several calls measure in one folder at a time, and none loses 
   CHECK(nlohmann::json::parse(read_file(dir / "costs.json")).size() == 4);
   CHECK(fs::is_empty(dir / "runs"));
   CHECK_FALSE(fs::exists(dir / "costs.json.lock"));
+}
+
+TEST_CASE("results: a run that diverged before its first validation has no curve of the run that it replaces") {
+  const TempDir dir;
+  Preset preset;
+  preset.name = "a/b/c";
+  preset.task = "copying";
+  preset.measures = {{.metric = "best.valid_loss"}};
+  PresetTable table;
+  table.name = "a/b";
+  table.presets = {preset};
+  PresetRun run;
+  run.measured = {0.5};
+  run.updates = 10;
+  run.date = "2026-02-28T09:15:00Z";
+  run.curve = {{10, 20, 1, 0.5, 0.5, 0.5, 1}};
+  store(table, {{preset, {run}}}, dir.path);
+  CHECK(contains(read_file(curves_file(dir.path, "a/b")), "\na/b/c,1,10,20,"));
+  run.diverged = true;
+  run.problem = "diverged";
+  run.curve.clear();
+  store(table, {{preset, {run}}}, dir.path);
+  CHECK(contains(read_file(numbers_file(dir.path, "a/b")), "diverged"));
+  CHECK_FALSE(contains(read_file(curves_file(dir.path, "a/b")), "a/b/c"));
 }
