@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "tasks/app/interrupt.h"
+#include "tasks/io/files.h"
 #include "tasks/io/spawn.h"
 #include "tasks/runner/claim.h"
 #include "tasks/runner/program.h"
@@ -61,9 +62,9 @@ Attempted run_claimed(const Attempt& run, Claim& claim, const std::function<bool
   bool wished = false;
   const auto line = [&]() -> std::string {
     try {
-      return last_line(text_if_there(err));
+      return last_line(read_end(err, 4096));  // all of it would be much to read so often
     } catch (const Error&) {
-      return "";  // what it says matters less than that it runs
+      return "";  // it is not there yet, or what it says matters less than that it runs
     }
   };
   const auto stop = [&] {
