@@ -60,8 +60,6 @@ std::string rows_name(const std::vector<Preset>& rows) {
   return name.size() <= most ? name : fmt::format("{}-rows-{}", rows.size(), mark_of(labels));
 }
 
-std::string paper_of(const std::string& table) { return table.substr(0, table.find('/')); }
-
 }  // namespace
 
 std::vector<Chosen> choose(const std::vector<PresetTable>& tables, const Choice& choice) {

@@ -25,8 +25,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::string paper_file(const std::string& table) { return table.substr(0, table.find('/')); }
-
 std::string hours(double seconds) {
   const double h = seconds / 3600;
   return h < 0.01 ? fmt::format("{:.4f}", h) : fmt::format("{:.2f}", h);
@@ -179,7 +177,7 @@ std::vector<PaperResults> read_papers(const std::vector<PresetTable>& tables, co
                                       std::vector<std::string>& stale) {
   std::vector<PaperResults> papers;
   for (const PresetTable& table : tables) {
-    const std::string file = paper_file(table.name);
+    const std::string file = paper_of(table.name);
     if (papers.empty() || papers.back().file != file) papers.push_back({file, table.paper, {}, {}, 0, 0});
     PaperResults& paper = papers.back();
     Report report = stored_report(table, folder, stale);
@@ -239,7 +237,7 @@ std::vector<PaperResults> other_papers(const std::vector<PresetTable>& tables, c
   std::set<std::string> others;
   for (const std::string& file : foreign_numbers(tables, folder))
     others.insert(fs::path(file).parent_path().filename());
-  for (const PresetTable& table : tables) others.erase(paper_file(table.name));
+  for (const PresetTable& table : tables) others.erase(paper_of(table.name));
   std::vector<PaperResults> out;
   std::istringstream lines(index);
   for (std::string line; std::getline(lines, line);) {
@@ -297,7 +295,7 @@ void refuse_foreign_pages(const std::vector<std::string>& tables, const std::str
   };
   refuse_unless("README.md", [](const std::string& text) { return text.starts_with(index_begin); });
   for (const std::string& table : tables) {
-    const std::string file = paper_file(table);
+    const std::string file = paper_of(table);
     refuse_unless(file + ".md", [&](const std::string& text) { return text.find(adds_text(file)) != text.npos; });
   }
 }

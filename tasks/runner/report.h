@@ -6,6 +6,9 @@
 namespace reel {
 
 /// A preset and its runs, one per seed.
+/// The paper of a table: "srnn" of "srnn/fig2".
+inline std::string paper_of(const std::string& table) { return table.substr(0, table.find('/')); }
+
 struct ReportRow {
   Preset preset;
   std::vector<PresetRun> runs;
