@@ -11,6 +11,7 @@
 #include "tasks/app/curves.h"
 #include "tasks/io/files.h"
 #include "tasks/io/folder.h"
+#include "tasks/io/lock.h"
 
 namespace reel {
 
@@ -56,6 +57,13 @@ std::string events_of(const std::string& dir, const std::string& run, bool resum
   }
 }
 
+/// Keeps other runs of this name from choosing their folders meanwhile, if that can be.
+std::unique_ptr<Lock> alone_with(const std::string& dir, const std::string& run) try {
+  return lock_of(fs::path(dir) / fmt::format(".{}", fs::path(run).filename().string()));
+} catch (const Error&) {
+  return nullptr;
+}
+
 /// Of complex numbers the moduli.
 Histogram histogram_of(const Tensor& x) {
   const NoGrad no_grad;
@@ -85,10 +93,12 @@ TensorBoard::TensorBoard(const std::string& dir, const RunFolder& folder) : dir_
 
 void TensorBoard::begun(const Moment& at) {
   step_ = at.record.steps;
+  std::error_code error;
+  fs::create_directories(dir_, error);
+  const auto alone = alone_with(dir_, run_);
   folder_ = events_of(dir_, run_, step_ > 0);
   file_.emplace(folder_, step_ > 0 ? step_ + 1 : 0);  // a new run replaces an older one in its place
-  std::error_code error;
-  fs::create_directories(folder_, error);  // if not, each validation says so
+  fs::create_directories(folder_, error);             // if not, each validation says so
   if (!error) write_atomically(folder_ + "/" + owner_file, run_ + "\n");
   if (step_ > 0 && last_event_file(folder_)) {
     if (has_finished(at.folder)) tested_step_ = step_;
