@@ -9,21 +9,9 @@
 #include <sstream>
 
 #include "reel/version.h"
+#include "tasks/io/output.h"
 
 namespace reel {
-
-namespace {
-
-/// A word as a shell reads it: in single quotes if it holds more than letters, digits and the like.
-std::string shell_word(const std::string& word) {
-  constexpr const char* plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:%@";
-  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
-  std::string out = "'";
-  for (const char c : word) out += c == '\'' ? "'\\''" : std::string(1, c);
-  return out + "'";
-}
-
-}  // namespace
 
 std::string version() { return REEL_VERSION; }
 

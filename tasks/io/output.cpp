@@ -71,20 +71,19 @@ std::string one_line(std::string_view text) {
   return out;
 }
 
-std::string shell_path(const std::string& path) {
-  const std::string text = path.starts_with('-') ? "./" + path : path;
+std::string shell_word(const std::string& word) {
   const auto plain = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
            std::string_view("_-./,:=@%+").find(c) != std::string_view::npos;
   };
-  if (!text.empty() && std::all_of(text.begin(), text.end(), plain)) return text;
-  if (std::none_of(text.begin(), text.end(), is_control)) {
+  if (!word.empty() && std::all_of(word.begin(), word.end(), plain)) return word;
+  if (std::none_of(word.begin(), word.end(), is_control)) {
     std::string out = "'";
-    for (const char c : text) out += c == '\'' ? "'\\''" : std::string(1, c);
+    for (const char c : word) out += c == '\'' ? "'\\''" : std::string(1, c);
     return out + "'";
   }
   std::string out = "$'";  // with escapes, for bash, zsh and ksh
-  for (const char c : text) {
+  for (const char c : word) {
     if (is_control(c))
       out += fmt::format("\\{:03o}", static_cast<unsigned char>(c));
     else
@@ -92,5 +91,7 @@ std::string shell_path(const std::string& path) {
   }
   return out + "'";
 }
+
+std::string shell_path(const std::string& path) { return shell_word(path.starts_with('-') ? "./" + path : path); }
 
 }  // namespace reel

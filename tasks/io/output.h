@@ -37,6 +37,8 @@ bool out_reader_gone();
 
 /// Escapes control characters as \n, \t, \x1b, so that the text is one line and safe for a terminal.
 std::string one_line(std::string_view text);
+/// Quotes a word, where needed, as a shell reads it.
+std::string shell_word(const std::string& word);
 /// Quotes a path, where needed, as one word of a shell command line that no program takes for an option.
 std::string shell_path(const std::string& path);
 

@@ -300,6 +300,8 @@ TEST_CASE("options: --version names the version, and the commit where it is know
 TEST_CASE("options: a command line as a shell would read it") {
   const char* words[] = {"/a/b/copying", "--out", "it's $x", "--lr=1e-3", ""};
   CHECK(command_line(5, words) == "copying --out 'it'\\''s $x' --lr=1e-3 ''");
+  const char* control[] = {"copying", "--out", "it's\n\x1bx"};  // one line, which a terminal shows as it is
+  CHECK(command_line(3, control) == "copying --out $'it\\'s\\012\\033x'");
 }
 
 TEST_CASE("options: --help has the settings of the chosen cell, --help-all those of all") {
