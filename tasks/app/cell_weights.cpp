@@ -7,6 +7,7 @@
 #include <cmath>
 #include <set>
 
+#include "cells/formula.h"
 #include "tasks/training/checkpoint_file.h"
 #include "tasks/training/device.h"
 
@@ -81,6 +82,17 @@ bool fits(const Cell& cell, const std::string& path, const TensorFile& file) try
     for (const std::string& name : names_in_files(p.name)) left.erase(name);
   }
   return left.empty();
+} catch (const Error&) {
+  return false;
+}
+
+/// Does a cell of these widths train more numbers than the file has? Told by its formula, without making it; false if
+/// there is none, or it cannot be read.
+bool is_too_large(const CellType& type, const Settings& settings, std::int64_t input, std::int64_t hidden,
+                  const TensorFile& file) try {
+  double numbers = 0;
+  for (const auto& [name, tensor] : file.tensors) numbers += 2 * static_cast<double>(tensor.numel());  // may be complex
+  return trained_numbers(type, input, hidden, settings.values()) > numbers;
 } catch (const Error&) {
   return false;
 }
@@ -178,6 +190,7 @@ CellSize size_of_weights(const CellType& type, const Settings& settings, const s
   const auto candidates = [&](std::optional<std::int64_t> given) { return given ? std::vector{*given} : widths; };
   for (const std::int64_t n : candidates(hidden)) {
     for (const std::int64_t i : candidates(input)) {
+      if (is_too_large(type, settings, i, n, file)) continue;
       try {
         Init init(1);
         if (fits(*type.make(i, n, settings, init), path, file)) return {i, n};
