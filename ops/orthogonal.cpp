@@ -95,9 +95,9 @@ Tensor skew_from_vector(Arg v, std::int64_t n) {
   named("skew_from_vector", v, [&] {
     if (!is_differentiable(v->dtype())) rule_error("{} elements are not supported", name_of(v->dtype()));
     if (n < 0) rule_error("a matrix has 0 rows or more, got {}", n);
-    if (n > 65536) rule_error("at most 65536 rows expected, whose elements i32 can count, got {}", n);
     const std::int64_t free = saturated_product(n, std::max<std::int64_t>(n - 1, 0)) / 2;
     if (v->rank() < 1 || v->dim(-1) != free) rule_error("a skew {0}x{0} matrix has {1} free elements", n, free);
+    if (n > 65536) rule_error("at most 65536 rows expected, whose elements i32 can count, got {}", n);
   });
   const std::int64_t free = v->dim(-1), count = v->shape().product(0, v->rank() - 1);
   std::vector<std::int32_t> place(static_cast<std::size_t>(n * n),

@@ -326,7 +326,7 @@ TEST_CASE("a step that suspends recording, or has a tape of its own, is told tha
                    const NoGrad no_grad;
                    return tanh(s);
                  }),
-                 "[tanh] argument 0 has no value: in a traced step NoGrad and a new Tape do not work"));
+                 "[tanh] argument 0 has no value: NoGrad and a new Tape do not work in a traced step"));
   CHECK(contains(said([](const Tensor& s) {
                    const Tape tape;
                    return tanh(s);
