@@ -146,7 +146,8 @@ TEST_CASE("what is no plugin: one line, and exit 2") {
   CHECK(
       unresolved.ends_with("undefined symbol: _ZN4reel7missingEv. Hint: a program that Reel is linked into exports its "
                            "symbols to plugins: ENABLE_EXPORTS in CMake, otherwise -rdynamic\n"));
-  const std::string folder = place.dir / "a:b", colon = folder + "/c.so", rule = "the path of a plugin has no ':', ";
+  const std::string folder = place.dir / "a:b", colon = folder + "/c.so",
+                    rule = "the path of a plugin must not contain ':', ";
   fs::create_directory(folder);
   fs::copy(plugin("own_cell"), colon);
   CHECK(said(colon).starts_with(refused(colon) + rule));

@@ -63,7 +63,8 @@ TEST_CASE(
   CHECK(written() == before);
 
   for (const auto& [other, said] :
-       {std::pair{small_sweep("cell=lstm lr=1e-2", out, "--seeds 4"), "holds a sweep with the run cell=gru,lr=1e-2,s1"},
+       {std::pair{small_sweep("cell=lstm lr=1e-2", out, "--seeds 4"),
+                  "holds a sweep with the run cell=srnn,lr=1e-2,s1"},
         {small_sweep("cell=lstm,srnn,gru lr=1e-2", out, "--seeds 4", "80"), "holds a sweep with options --delay 5"},
         {small_sweep("cell=lstm,srnn,gru lr=1e-2", out, "--seeds 4 --halving 3"),
          "--halving, --rungs 0, 2, not 3, 2"}}) {
