@@ -69,9 +69,10 @@ std::string line_of(const RunFolder::Row& r) {
 
 /// True for the names of files that runs write: the folder may also have files of the user.
 bool is_of_run(std::string_view name) {
-  constexpr std::string_view names[] = {config_file,  metrics_file,  run_file,    "model.json", "data.json",
-                                        "table.json", "report.html", "split.csv", "sample.txt", "confusion.tsv"};
-  constexpr std::string_view endings[] = {".safetensors", ".svg", ".png", ".pdf"};
+  constexpr std::string_view names[] = {config_file,   metrics_file, run_file,       "model.json",
+                                        "data.json",   "table.json", "split.csv",    "vocabulary.json",
+                                        "report.html", "sample.txt", "confusion.tsv"};
+  constexpr std::string_view endings[] = {".safetensors", ".svg", ".png", ".pdf", ".wav"};
   return std::ranges::find(names, name) != std::end(names) ||
          std::ranges::any_of(endings, [&](std::string_view ending) { return name.ends_with(ending); });
 }
