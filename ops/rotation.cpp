@@ -23,13 +23,13 @@ void check_layer(RotationLayer l, const Tensor& x) {
 
 /// Rotates the pairs of a layer by C and S [n]; exchanges them where these are null.
 void run_layer(const RotationLayer& layer, const Tensor& x, const void* C, const void* S, Tensor& out) {
-  const std::int64_t n = out.dim(-1);
+  const std::int64_t n = out.dim(-1), last = pairs_end(layer, n);
   out.backend().rotate({.dtype = out.dtype(),
                         .rows = n == 0 ? 0 : out.numel() / n,
                         .n = n,
                         .first = layer.offset,
-                        .last = pairs_end(layer, n),
-                        .distance = layer.distance,
+                        .last = last,
+                        .distance = last > layer.offset ? layer.distance : 1,
                         .x = x.data(),
                         .c = C,
                         .s = S,

@@ -128,7 +128,9 @@ TEST_CASE("sizes that do not fit are named") {
                    rotate(random({2, 4}, 1), random({3}, 1), random({4}, 1), {});
                  }),
                  "[rotate] C and S must be (4,), as the last axis of x"));
-  const Tensor x = random({2, 4}, 1);  // no pairs are so far apart
-  for (const std::int64_t far : {std::int64_t{3}, std::numeric_limits<std::int64_t>::max()})
+  const Tensor x = random({2, 4}, 1), z = random({2, 4}, 2, DType::c128);  // no pairs are so far apart
+  for (const std::int64_t far : {std::int64_t{3}, std::numeric_limits<std::int64_t>::max()}) {
     CHECK(difference(exchange(x, {0, far}), x) == 0);
+    CHECK(difference(exchange(z, {0, far}), z) == 0);
+  }
 }
