@@ -229,16 +229,12 @@ Tensor einsum(const std::string& text, const Tensors& xs) {
   for (std::size_t i = 0; i < xs.size(); ++i) given.push_back({e.inputs[i], xs[i]});
   std::vector<Term> terms = given;
   for (Term& t : terms) simplify(t, given);
-  Term all = terms[0];
+  Term all;
   for (std::size_t i = 0; i < terms.size(); ++i) {
     std::string later = e.output;
     for (std::size_t k = i + 1; k < terms.size(); ++k) later += terms[k].letters;
-    if (i > 0) {
-      sum_out(terms[i], later + all.letters);
-      all = product(all, terms[i], later);
-    } else {
-      sum_out(all, later);
-    }
+    sum_out(terms[i], later + all.letters);
+    all = i == 0 ? terms[i] : product(all, terms[i], later);
   }
   return ordered(all, e.output);
 }

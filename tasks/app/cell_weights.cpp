@@ -86,12 +86,10 @@ bool fits(const Cell& cell, const std::string& path, const TensorFile& file) try
   return false;
 }
 
-/// Does a cell of these widths train more numbers than the file has? Told by its formula, without making it; false if
-/// there is none, or it cannot be read.
-bool is_too_large(const CellType& type, const Settings& settings, std::int64_t input, std::int64_t hidden,
-                  const TensorFile& file) try {
-  double numbers = 0;
-  for (const auto& [name, tensor] : file.tensors) numbers += 2 * static_cast<double>(tensor.numel());  // may be complex
+/// Does a cell of these widths train more numbers than these? Told by its formula, without making it; false if there is
+/// none, or it cannot be read.
+bool trains_more(const CellType& type, const Settings& settings, std::int64_t input, std::int64_t hidden,
+                 double numbers) try {
   return trained_numbers(type, input, hidden, settings.values()) > numbers;
 } catch (const Error&) {
   return false;
@@ -187,10 +185,12 @@ CellSize size_of_weights(const CellType& type, const Settings& settings, const s
                          const TensorFile& file, std::optional<std::int64_t> input,
                          std::optional<std::int64_t> hidden) {
   const std::vector<std::int64_t> widths = likely_widths(file);
+  double numbers = 0;
+  for (const auto& [name, tensor] : file.tensors) numbers += 2 * static_cast<double>(tensor.numel());  // may be complex
   const auto candidates = [&](std::optional<std::int64_t> given) { return given ? std::vector{*given} : widths; };
   for (const std::int64_t n : candidates(hidden)) {
     for (const std::int64_t i : candidates(input)) {
-      if (is_too_large(type, settings, i, n, file)) continue;
+      if (trains_more(type, settings, i, n, numbers)) continue;
       try {
         Init init(1);
         if (fits(*type.make(i, n, settings, init), path, file)) return {i, n};

@@ -1,5 +1,4 @@
 #include <sndfile.h>
-#include <stdlib.h>
 
 #include <filesystem>
 #include <memory>
@@ -7,30 +6,13 @@
 #include "engine/core/error.h"
 #include "tasks/data/speech_metrics.h"
 #include "tasks/io/spawn.h"
+#include "tasks/io/temporary_folder.h"
 
 namespace reel {
 
 namespace fs = std::filesystem;
 
 namespace {
-
-/// A new temporary folder, which the destructor removes with its contents.
-class Folder {
- public:
-  Folder() : path_((fs::temp_directory_path() / "reel-XXXXXX").string()) {
-    if (!mkdtemp(path_.data())) throw Error("pesq", path_ + ": this folder cannot be made");
-  }
-  ~Folder() {
-    std::error_code error;
-    fs::remove_all(path_, error);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  std::string file(const std::string& name) const { return fs::path(path_) / name; }
-
- private:
-  std::string path_;
-};
 
 void write_wav(const std::string& path, const std::vector<double>& x, std::int64_t rate) {
   SF_INFO info{};
@@ -47,7 +29,9 @@ void write_wav(const std::string& path, const std::vector<double>& x, std::int64
 
 double pesq(const std::string& program, const std::vector<double>& reference, const std::vector<double>& x,
             std::int64_t rate) {
-  const Folder folder;  // the program may also write files of its own where it runs
+  // The program may also write files of its own where it runs.
+  const TemporaryFolder folder((fs::temp_directory_path() / "reel").string());
+  if (!folder) throw Error("pesq", folder.path() + ": this folder cannot be made");
   write_wav(folder.file("reference.wav"), reference, rate);
   write_wav(folder.file("heard.wav"), x, rate);
   const Spawned said =

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
@@ -14,6 +13,7 @@
 #include "tasks/io/files.h"
 #include "tasks/io/lock.h"
 #include "tasks/io/spawn.h"
+#include "tasks/io/temporary_folder.h"
 #include "tasks/runner/program.h"
 #include "tasks/runner/record.h"
 
@@ -24,26 +24,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::int64_t measured_interval = 4;
-
-/// A new folder, which goes at the end of this object's life.
-class OwnFolder {
- public:
-  explicit OwnFolder(const std::string& name) : path_(name + "-XXXXXX") {
-    std::error_code error;
-    fs::create_directories(fs::path(name).parent_path(), error);
-    if (!mkdtemp(path_.data())) throw Error(name, fmt::format("cannot be made: {}", std::strerror(errno)));
-  }
-  ~OwnFolder() {
-    std::error_code error;
-    fs::remove_all(path_, error);
-  }
-  OwnFolder(const OwnFolder&) = delete;
-  OwnFolder& operator=(const OwnFolder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 }  // namespace
 
@@ -75,7 +55,10 @@ void add_cost(const std::string& file, const std::string& key, const nlohmann::o
 
 StepCost measure_step(const std::string& task, const std::vector<std::string>& options, const std::string& folder,
                       const std::function<bool()>& stop) {
-  const OwnFolder own(folder);
+  std::error_code error;
+  fs::create_directories(fs::path(folder).parent_path(), error);
+  const TemporaryFolder own(folder);
+  if (!own) throw Error(folder, fmt::format("cannot be made: {}", std::strerror(errno)));
   std::vector<std::string> words{program_of(task)};
   words.insert(words.end(), options.begin(), options.end());
   // A warm-up may be longer than these updates, and costs nothing.
