@@ -55,8 +55,11 @@ struct SumTo {
   Tensor vmap(Inputs in, Mapped, std::int64_t steps) const { return batch_reduction<SumTo>(in[0], shape, steps); }
   bool shards_rows(Inputs in, Mapped) const { return keeps_rows(in[0], shape); }
   bool reduces_rows(Inputs in, Mapped) const { return shape.rank() < in[0].rank() || shape[0] == 1; }
-  /// Sums of a matrix for each row of the batch: stacked over time, what they read is large, and is read only once.
-  bool memory_bound(Inputs in) const { return in[0].numel() >= 1 << 14 && in[0].numel() >= 8 * shape.numel(); }
+  /// What a sum reads is larger than its result, and read only once: in a loop that runs in blocks it is in the cache.
+  bool memory_bound(Inputs in) const {
+    const std::int64_t enough = in[0].backend().runs_in_blocks() ? 1 << 9 : 1 << 14;
+    return in[0].numel() >= enough && in[0].numel() >= 8 * shape.numel();
+  }
 };
 REEL_OP(SumTo)
 
