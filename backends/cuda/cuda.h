@@ -29,7 +29,7 @@ class MatrixKernels;
 class Staging;
 struct Cublas;
 
-/// Throws Error unless `code` is success; `what` is the call or kernel.
+/// Throws Error unless `code` is success, OutOfMemory if there was no room; `what` is the call or kernel.
 void check(cudaError_t code, const char* what);
 
 class Cuda final : public Backend {

@@ -57,13 +57,14 @@ bool in_host_function = false;
 thread_local int current = 0;  // GPU of this thread
 thread_local cudaError_t last_error = cudaSuccess;
 std::string to_fail;  // name of the call that fails next
+int failures = 0;     // that are left
 
 /// The result of a call that fails.
 cudaError_t failed(cudaError_t code) { return last_error = code; }
 /// Is this the call that is to fail?
 bool fails(const char* call) {
-  if (to_fail != call) return false;
-  to_fail.clear();
+  if (failures == 0 || to_fail != call) return false;
+  --failures;
   return true;
 }
 
@@ -132,7 +133,7 @@ void run_now(const Work& work) {
 
 std::size_t waiting(cudaStream_t stream) { return stream->waiting.size(); }
 
-void let_fail(const char* call) { to_fail = call; }
+void let_fail(const char* call, int times) { to_fail = call, failures = times; }
 
 void misused(const char* call, const char* rule) {
   std::fprintf(stderr, "GPU in software: %s: %s\n", call, rule);
@@ -305,10 +306,12 @@ cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* exec, cudaGraph_t gra
   *exec = new CUgraphExec_st{*graph};
   return cudaSuccess;
 }
-cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) { return cudaSuccess; }
+cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) {
+  return fails("cudaGraphUpload") ? failed(cudaErrorMemoryAllocation) : cudaSuccess;
+}
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
   if (stream->graph) return failed(cudaErrorStreamCaptureUnsupported);
-  if (fails("cudaGraphLaunch")) return failed(cudaErrorLaunchOutOfResources);
+  if (fails("cudaGraphLaunch")) return failed(cudaErrorMemoryAllocation);
   for (const Item& item : exec->work) submit(stream, item.work, item.ready);
   return cudaSuccess;
 }

@@ -25,8 +25,9 @@ bool recorded(cudaStream_t stream);
 void run_now(const Work& work);
 /// How much of the stream's work has not run yet.
 std::size_t waiting(cudaStream_t stream);
-/// Lets the next call of cudaGraphInstantiate or cudaGraphLaunch fail, which changes nothing else.
-void let_fail(const char* call);
+/// Lets the next calls of cudaGraphInstantiate, cudaGraphUpload or cudaGraphLaunch fail for want of memory, which
+/// changes nothing else.
+void let_fail(const char* call, int times);
 /// The program does what no GPU would take: says so and aborts.
 [[noreturn]] void misused(const char* call, const char* rule);
 

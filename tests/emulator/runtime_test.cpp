@@ -14,7 +14,7 @@ struct Trained : Ran {
   std::size_t memory = 0;  // that step `at` needed
 };
 /// Steps whose states carry over: the third one is captured. Before step `at` (from 0) this call is made to fail.
-Trained train(bool graphs, const char* failing = "", std::int64_t at = 2) {
+Trained train(bool graphs, const char* failing = "", std::int64_t at = 2, int times = 1) {
   const Little task({.carried = true, .length = 40});
   Backend& gpu = backend("cuda");
   Model model(task.shape(), {.cell = "gru", .hidden = 16}, Init(3, DType::f32, gpu));
@@ -23,7 +23,7 @@ Trained train(bool graphs, const char* failing = "", std::int64_t at = 2) {
   Trained out;
   Tensors carry;
   for (std::int64_t i = 0; i < 8; ++i) {
-    if (i == at) cuda_emulator::let_fail(failing);
+    if (i == at) cuda_emulator::let_fail(failing, times);
     const auto first = static_cast<std::uint64_t>(3 * i);
     gpu.reset_peak();
     const std::size_t before = gpu.memory().live_bytes;
@@ -43,13 +43,23 @@ TEST_CASE("a graph that cannot be made or launched: the steps run kernel by kern
   const Trained plain = train(false), captured = train(true);
   CHECK(captured == plain);
   CHECK(captured.recorded == 1);
-  const Trained not_made = train(true, "cudaGraphInstantiate", 2);
-  CHECK(not_made == plain);
-  CHECK(not_made.recorded == 0);
-  CHECK(not_made.memory < plain.memory * 3 / 2);  // captured, the step had memory of its own, which it gave back
-  CHECK(contains(not_made.note, "cudaGraphInstantiate: "));
-  const Trained not_launched = train(true, "cudaGraphLaunch", 5);
+  for (const std::string call : {"cudaGraphInstantiate", "cudaGraphUpload"}) {
+    const Trained made_late = train(true, call.c_str(), 2);  // when free blocks have gone back to the driver
+    CHECK(made_late == plain);
+    CHECK(made_late.recorded == 1);
+    CHECK(made_late.note.empty());
+    const Trained not_made = train(true, call.c_str(), 2, 2);
+    CHECK(not_made == plain);
+    CHECK(not_made.recorded == 0);
+    CHECK(not_made.memory < plain.memory * 3 / 2);  // captured, the step had memory of its own, which it gave back
+    CHECK(contains(not_made.note, call + ": "));
+  }
+  const Trained launched = train(true, "", 5), launched_late = train(true, "cudaGraphLaunch", 5);
+  CHECK(launched_late == plain);
+  CHECK(launched_late.memory == launched.memory);
+  const Trained not_launched = train(true, "cudaGraphLaunch", 5, 2);
   CHECK(not_launched == plain);
+  CHECK(not_launched.memory > launched.memory);
   CHECK(not_launched.recorded == 1);
   CHECK(not_launched.note.empty());
 }

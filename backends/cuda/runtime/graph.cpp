@@ -45,13 +45,12 @@ void Graph::stop() {
   REEL_ASSERT(writing_);
   end();
   const cudaStream_t stream = device_.stream();
-  cudaGraph_t graph = nullptr;
-  check(cudaStreamEndCapture(stream, &graph), "cudaStreamEndCapture");
-  cudaError_t code = cudaGraphGetNodes(graph, nullptr, &size_);
-  if (code == cudaSuccess) code = cudaGraphInstantiateWithFlags(&graph_, graph, 0);
-  cudaGraphDestroy(graph);
-  check(code, "cudaGraphInstantiate");
-  check(cudaGraphUpload(graph_, stream), "cudaGraphUpload");
+  cudaGraph_t captured = nullptr;
+  check(cudaStreamEndCapture(stream, &captured), "cudaStreamEndCapture");
+  const std::unique_ptr<CUgraph_st, decltype(&cudaGraphDestroy)> graph(captured, cudaGraphDestroy);
+  check(cudaGraphGetNodes(captured, nullptr, &size_), "cudaGraphGetNodes");
+  device_.retried([&] { check(cudaGraphInstantiateWithFlags(&graph_, captured, 0), "cudaGraphInstantiate"); });
+  device_.retried([&] { check(cudaGraphUpload(graph_, stream), "cudaGraphUpload"); });
   for (Constant& c : constants_) {
     device_.write(c.room->data, c.bytes.data(), c.bytes.size());
     c.bytes = {};
@@ -60,7 +59,8 @@ void Graph::stop() {
 
 void Graph::replay() {
   REEL_ASSERT(graph_);
-  check(cudaGraphLaunch(graph_, device_.stream()), "cudaGraphLaunch");
+  const cudaStream_t stream = device_.stream();
+  device_.retried([&] { check(cudaGraphLaunch(graph_, stream), "cudaGraphLaunch"); });
   device_.faults_->launched();
 }
 

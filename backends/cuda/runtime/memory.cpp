@@ -41,7 +41,9 @@ void find_device(const DeviceOptions& options) {
 void check(cudaError_t code, const char* what) {
   if (code == cudaSuccess) return;
   cudaGetLastError();  // otherwise the next launch would report it again
-  throw Error("cuda", fmt::format("{}: {} ({})", what, cudaGetErrorString(code), cudaGetErrorName(code)));
+  const std::string text = fmt::format("{}: {} ({})", what, cudaGetErrorString(code), cudaGetErrorName(code));
+  if (code == cudaErrorMemoryAllocation) throw OutOfMemory("cuda", text);
+  throw Error("cuda", text);
 }
 
 Cuda::Cuda(const DeviceOptions& options) : options_(options), allocator_(device_memory, free_device_memory) {
