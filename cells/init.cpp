@@ -25,7 +25,7 @@ Tensor Init::skew_blocks(std::int64_t n, double low, double high, double (*f)(do
   std::vector<double> A(static_cast<std::size_t>(n * n));
   Stream random(seed_, next_++);
   for (std::int64_t j = 0; j + 1 < n; j += 2) {
-    const double s = f(low + (high - low) * random.uniform());
+    const double s = f(std::fma(high - low, random.uniform(), low));  // rounded once, on every processor
     A[static_cast<std::size_t>(j * n + j + 1)] = s;
     A[static_cast<std::size_t>((j + 1) * n + j)] = -s;
   }

@@ -391,3 +391,10 @@ TEST_CASE("an odd last unit of 2 x 2 blocks stays alone") {
   const auto cell = make("scornn", {}, init, i, 65);
   skew(0, pi / 2, from_minus_tan).check(value(*cell, "A"));
 }
+
+TEST_CASE("angles of 2 x 2 blocks are rounded once, on every processor") {
+  Init init(7, DType::f64), same(7, DType::f64);
+  const auto A = init.skew_blocks(100, -0.1, 0.3, [](double u) { return u; }).values<double>();
+  Stream random(same.seed(), same.stream());
+  for (std::size_t j = 0; j < 100; j += 2) CHECK(A[101 * j + 1] == std::fma(0.3 + 0.1, random.uniform(), -0.1));
+}
