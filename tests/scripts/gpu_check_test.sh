@@ -167,6 +167,9 @@ if [ -x /usr/bin/xz ]; then
   BUILD=$tree/build "$tree/scripts/bundle" >"$place/words" 2>&1 || wrong "scripts/bundle without MPI: $(tail -n 3 "$place/words")"
   [ "$(paste -sd ' ' "$tree/bundle/cuda-libraries")" = "libcublas.so.11 libcufft.so.11 libcusolver.so.11 libnvrtc.so.12" ] ||
     wrong "CUDA's libraries are: $(cat "$tree/bundle/cuda-libraries")"
+  [ ! -e "$tree/bundle/bin" ] || wrong "a bundle's programs are not packed"
+  "$root/scripts/gpu-check" --bundle "$tree/bundle" --out "$report" --peers --limit 1 >"$place/words" 2>&1 || true
+  [ -x "$tree/bundle/bin/copying" ] || wrong "a bundle's programs are not unpacked: $(cat "$place/words")"
 fi
 
 # ncu looks at the kernels of loops, and at no others.
