@@ -1,10 +1,16 @@
-// The order of elements that every backend's max, min and argmax follow.
+// Rules that every backend's reductions follow.
 #pragma once
+#include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include "engine/core/dtype.h"
 
 namespace reel {
+
+/// What elements of T are summed as: i32 as unsigned, so that overflow wraps.
+template <class T>
+using summand = std::conditional_t<std::is_same_v<T, std::int32_t>, std::uint32_t, T>;
 
 /// The largest element; NaN is larger than any number.
 struct MaxRule {

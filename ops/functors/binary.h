@@ -17,8 +17,8 @@ namespace reel {
     }                                                                             \
   };
 
-BINARY(Add, "add", numbers, a + b)
-BINARY(Sub, "sub", numbers, a - b)
+BINARY(Add, "add", numbers, T(wrapping(a) + wrapping(b)))
+BINARY(Sub, "sub", numbers, T(wrapping(a) - wrapping(b)))
 BINARY(Mul, "mul", numbers, times(a, b))
 BINARY(Div, "div", fields, over(a, b))
 BINARY(Pow, "pow", fields, power(a, b))

@@ -22,10 +22,19 @@ REEL_HD inline T multiply_add(T a, T b, T c) {
   return std::fma(a, b, c);
 }
 
+/// x for arithmetic that wraps around where the result does not fit: unsigned for i32, whose overflow is undefined.
+template <class T>
+REEL_HD inline auto wrapping(T x) {
+  if constexpr (std::is_same_v<T, std::int32_t>)
+    return static_cast<std::uint32_t>(x);
+  else
+    return x;
+}
+
 /// -x; SIMD batches have their own.
 template <class T>
 REEL_HD inline T negated(T x) {
-  return -x;
+  return T(-wrapping(x));
 }
 
 /// 1 / x, or an approximation that one Newton step makes exact; SIMD batches have their own.
@@ -66,7 +75,7 @@ REEL_HD inline T times(T a, T b) {
   if constexpr (is_complex_type<T>)
     return T(a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real());
   else
-    return a * b;
+    return T(wrapping(a) * wrapping(b));
 }
 
 /// |z| without overflow, faster than the standard library's.
@@ -78,6 +87,15 @@ REEL_HD inline double abs(std::complex<double> z) {
   const double a = std::abs(z.real()), b = std::abs(z.imag()), most = a > b ? a : b, least = a > b ? b : a;
   const double ratio = least / (most > 0 ? most : 1);
   return most == INFINITY ? most : most * std::sqrt(1 + ratio * ratio);
+}
+
+/// |x|; of the least i32 itself, as -x is, too.
+template <class T>
+REEL_HD inline auto magnitude(T x) {
+  if constexpr (std::is_same_v<T, std::int32_t>)
+    return x < 0 ? negated(x) : x;
+  else
+    return abs(x);
 }
 
 /// z / |z|, or 0; SIMD batches have their own. Very large and very small z are scaled first.

@@ -20,7 +20,7 @@ namespace reel {
   };
 
 UNARY(Neg, "neg", numbers, negated(x))
-UNARY(Abs, "abs", numbers, abs(x))           // real for complex x
+UNARY(Abs, "abs", numbers, magnitude(x))     // real for complex x
 UNARY(Sign, "sign", numbers, math::sign(x))  // -1, 0 or 1; for complex x it is x / |x|, or 0
 UNARY(Square, "square", numbers, times(x, x))
 UNARY(Reciprocal, "reciprocal", fields, over(T(1), x))
@@ -80,7 +80,8 @@ struct Affine {  // scale x + shift: arithmetic with a plain scalar
       using R = typename T::value_type;
       return {static_cast<R>(scale) * x.real() + static_cast<R>(shift), static_cast<R>(scale) * x.imag()};
     } else {
-      return math::number<T>(scale) * x + math::number<T>(shift);
+      using math::number, math::wrapping;
+      return T(wrapping(number<T>(scale)) * wrapping(x) + wrapping(number<T>(shift)));
     }
   }
 };

@@ -216,6 +216,18 @@ TEST_CASE("sums of rows of complex numbers") {
   check_same(all, 0);
 }
 
+TEST_CASE("sums of rows of integers are unsigned, so that they wrap around") {
+  for (const bool one : {false, true}) {
+    Loops loops{.columns = 32, .dtype = DType::i32};
+    loops.gather(loops.in_scratch(0));
+    one ? loops.sum(loops.in_scratch(0), {}, {sums}) : loops.add_rows(loops.in_scratch(0));
+    const auto chains = loops.chains();
+    REQUIRE(chains.size() == 1);
+    CHECK(contains(chains[0].text, "reinterpret_cast<std::uint32_t*>"));
+    compiled(chains);
+  }
+}
+
 TEST_CASE("parts of rows that are copied") {
   std::vector<Loops> all, apart;
   for (const DType dtype : {DType::f32, DType::c128}) {

@@ -12,6 +12,9 @@ namespace reel::cpu {
 
 namespace {
 
+/// The type in which elements are summed: unsigned for i32, so that overflow wraps.
+const char* summand_name(DType d) { return d == DType::i32 ? "std::uint32_t" : type_name(d); }
+
 class Writer {
  public:
   Writer(const LoweredLoop& loop, RowChain& chain, const std::vector<RowCall>& calls)
@@ -114,14 +117,14 @@ class Writer {
         pointer(call.accesses.back(), type));
   }
   std::string sum(const SumRowsArgs& s, const RowCall& call) {
-    const std::string type = type_name(real_of(s.dtype));
+    const std::string type = summand_name(real_of(s.dtype));
     const bool product = call.accesses.size() == 3;
     const std::int64_t numbers = is_complex(s.dtype) ? 2 * s.n : s.n;  // a sum of complex numbers is one of their parts
     return fmt::format("      add_row<{}>({}, {}, {}, {});\n", product, numbers, pointer(call.accesses[0], type),
                        pointer(call.accesses[product ? 1 : 0], type), pointer(call.accesses.back(), type));
   }
   std::string rows(const RowsArgs& r, const RowCall& call, bool gather) {
-    const std::string index = pointer(call.accesses[0], "std::int32_t"), type = type_name(r.dtype);
+    const std::string index = pointer(call.accesses[0], "std::int32_t"), type = summand_name(r.dtype);
     chain_.indices.push_back({operand(call.accesses[0]), call.accesses[0].below});
     return fmt::format("      {}<{}>({}, {}, *{}, {});\n", gather ? "gather_row" : "add_to_row", type,
                        pointer(call.accesses[1], type), pointer(call.accesses[2], type), index, r.width);

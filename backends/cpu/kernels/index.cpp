@@ -5,6 +5,7 @@
 #include "backends/cpu/kernels/check_index.h"
 #include "backends/cpu/kernels/copy_bytes.h"
 #include "backends/shared/lookup.h"
+#include "backends/shared/reduce_rules.h"
 #include "engine/core/error.h"
 
 namespace reel::cpu {
@@ -71,14 +72,15 @@ void Cpu::segment_sum(const RowsArgs& a) {
     if constexpr (std::is_same_v<T, bool>)
       unsupported("segment_sum of bool");
     else {
-      const T* in = static_cast<const T*>(a.in);
-      T* out = static_cast<T*>(a.out);
+      using S = summand<T>;
+      const S* in = static_cast<const S*>(a.in);
+      S* out = static_cast<S*>(a.out);
       if (a.width == 1) {
-        return each_number(a, in, out, [](const T& value, T& sum) { sum += value; });
+        return each_number(a, in, out, [](const S& value, S& sum) { sum += value; });
       }
       for (std::int64_t o = 0; o < a.outer; ++o, out += a.rows * a.width) {
         for (std::int64_t i = 0; i < a.count; ++i, in += a.width) {
-          T* row = out + a.index[i] * a.width;
+          S* row = out + a.index[i] * a.width;
           for (std::int64_t k = 0; k < a.width; ++k) row[k] += in[k];
         }
       }
@@ -97,8 +99,9 @@ void Cpu::scatter_add(const TakeArgs& a) {
     if constexpr (std::is_same_v<T, bool>)
       unsupported("scatter_add of bool");
     else {
-      const T* in = static_cast<const T*>(a.in);
-      T* out = static_cast<T*>(a.out);
+      using S = summand<T>;
+      const S* in = static_cast<const S*>(a.in);
+      S* out = static_cast<S*>(a.out);
       const std::int32_t* index = a.index;
       for (std::int64_t o = 0; o < a.outer; ++o, out += a.n * a.inner) {
         for (std::int64_t j = 0; j < a.m; ++j) {

@@ -313,10 +313,8 @@ void Cpu::reduce(const ReduceArgs& a) {
       extreme(std::type_identity<std::uint8_t>{});
     } else if (!sum) {
       extreme(std::type_identity<T>{});
-    } else if constexpr (std::is_same_v<T, std::int32_t>) {
-      reduce_all<SumOp, std::uint32_t>(a);  // unsigned, so that overflow wraps
     } else {
-      reduce_all<SumOp, T>(a);
+      reduce_all<SumOp, summand<T>>(a);
     }
   });
 }
@@ -335,7 +333,7 @@ void Cpu::cumsum(const CumsumArgs& a) {
     if constexpr (std::is_same_v<T, bool>)
       unsupported("cumsum of bool");
     else if constexpr (std::is_same_v<T, std::int32_t>)
-      running_sums<std::uint32_t, std::uint32_t>(a);  // unsigned, so that overflow wraps
+      running_sums<summand<T>, summand<T>>(a);
     else if constexpr (is_complex_type<T>)
       running_sums<T, std::complex<double>>(a);
     else

@@ -3,6 +3,7 @@
 
 #include "backends/cpu/cpu.h"
 #include "backends/shared/lookup.h"
+#include "backends/shared/reduce_rules.h"
 #include "ops/functors/math.h"
 
 namespace reel::cpu {
@@ -36,7 +37,7 @@ void Cpu::sum_rows(const SumRowsArgs& a) {
     else if constexpr (std::is_floating_point_v<T>)
       a.y ? add<true, T>(a, a.n) : add<false, T>(a, a.n);
     else
-      a.y ? add_products<T>(a) : add<false, T>(a, a.n);
+      a.y ? add_products<summand<T>>(a) : add<false, summand<T>>(a, a.n);
   });
 }
 

@@ -142,10 +142,8 @@ void Cuda::cumsum(const CumsumArgs& a) {
   dispatch(a.dtype, [&]<class T>(std::type_identity<T>) {
     if constexpr (std::is_same_v<T, bool>)
       unsupported("cumsum of bool");
-    else if constexpr (std::is_same_v<T, std::int32_t>)
-      go(std::type_identity<std::uint32_t>{});  // unsigned, so that overflow wraps
     else
-      go(std::type_identity<device_type<T>>{});
+      go(std::type_identity<device_type<summand<T>>>{});
   });
   launched("cumsum", {a.outer, a.n, a.inner});
 }

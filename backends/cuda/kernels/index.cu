@@ -139,7 +139,7 @@ void Cuda::segment_sum(const RowsArgs& a) {
   FaultSlot* const fault = faults_->slot({"segment_sum", a.rows});
   dispatch(a.dtype, [&]<class E>(std::type_identity<E>) {
     if constexpr (!std::is_same_v<E, bool>) {
-      using T = device_type<E>;
+      using T = device_type<summand<E>>;
       using W = wide<T>;
       // Most indices may be of one row, as the pixels of a digit are black: without parts its block would add them all.
       constexpr std::int64_t blocks = 8192, least = 1024;    // fewest indices that pay for a second part
@@ -188,7 +188,7 @@ void Cuda::scatter_add(const TakeArgs& a) {
   FaultSlot* const fault = faults_->slot({"scatter_add", a.n});
   dispatch(a.dtype, [&]<class E>(std::type_identity<E>) {
     if constexpr (!std::is_same_v<E, bool>) {
-      using T = device_type<E>;
+      using T = device_type<summand<E>>;
       put<<<blocks_for(columns), threads_per_block, 0, stream()>>>(
           columns, a.n, a.m, a.inner, a.index, static_cast<const T*>(a.in), static_cast<T*>(a.out), fault);
     }

@@ -56,8 +56,7 @@ void Cuda::reduce(const ReduceArgs& a) {
                                                                               static_cast<T*>(a.out));
   };
   dispatch(a.dtype, [&]<class E>(std::type_identity<E>) {
-    using T = std::conditional_t<std::is_same_v<E, bool>, std::uint8_t,
-                                 std::conditional_t<std::is_same_v<E, std::int32_t>, std::uint32_t, device_type<E>>>;
+    using T = std::conditional_t<std::is_same_v<E, bool>, std::uint8_t, device_type<summand<E>>>;
     const bool sum = a.kind == Reduction::sum;
     if (is_complex(a.dtype) && !sum) unsupported("max and min of complex numbers");
     if (a.dtype == DType::boolean && sum) unsupported("sum of bool");
@@ -68,7 +67,7 @@ void Cuda::reduce(const ReduceArgs& a) {
     } else if constexpr (std::is_same_v<E, bool>) {
       extreme(std::type_identity<T>{});
     } else if (sum) {
-      go(SumOp{}, std::type_identity<T>{});  // i32 is summed as unsigned, so that overflow wraps
+      go(SumOp{}, std::type_identity<T>{});
     } else {
       extreme(std::type_identity<device_type<E>>{});
     }

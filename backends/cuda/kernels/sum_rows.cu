@@ -23,7 +23,7 @@ void Cuda::sum_rows(const SumRowsArgs& a) {
   if (a.n == 0) return;
   dispatch(a.dtype, [&]<class E>(std::type_identity<E>) {
     if constexpr (!std::is_same_v<E, bool>) {
-      using T = device_type<E>;
+      using T = device_type<summand<E>>;
       using W = wide<T>;
       add_rows<W, T><<<blocks_for(a.n), threads_per_block, 0, stream()>>>(
           a.rows, a.n, static_cast<const T*>(a.x), static_cast<const T*>(a.y), static_cast<T*>(a.out));
