@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <mutex>
 
 namespace reel {
 
@@ -18,59 +17,79 @@ std::size_t CachingAllocator::class_bytes(std::size_t c) {
   return base + (c % 4 + 1) * (base / 4);
 }
 
+void CachingAllocator::count_in_use(std::size_t bytes, std::size_t size) {
+  asked_ += bytes;
+  use_.live_bytes += size;
+  use_.peak_bytes = std::max(use_.peak_bytes, use_.live_bytes);
+}
+
+void* CachingAllocator::cached_block(std::size_t bytes, std::size_t c) {
+  const std::lock_guard guard(lock_);
+  if (cached_[c].empty()) return nullptr;
+  void* const block = cached_[c].back();
+  cached_[c].pop_back();
+  use_.cached_bytes -= class_bytes(c);
+  count_in_use(bytes, class_bytes(c));
+  return block;
+}
+
 void* CachingAllocator::system_block(std::size_t bytes, std::size_t size) {
-  const std::size_t held = asked_ + use_.cached_bytes;
-  if (held > limit_ || bytes > limit_ - held) return nullptr;
-  ++use_.system_calls;
-  return raw_(size);
+  {
+    const std::lock_guard guard(lock_);
+    const std::size_t held = asked_ + use_.cached_bytes;
+    if (held > limit_ || bytes > limit_ - held) return nullptr;
+    ++use_.system_calls;
+  }
+  void* const block = raw_(size);
+  if (!block) return nullptr;
+  const std::lock_guard guard(lock_);
+  count_in_use(bytes, size);
+  return block;
 }
 
 void* CachingAllocator::allocate(std::size_t bytes) {
   const std::size_t c = class_of(bytes), size = class_bytes(c);
-  const std::lock_guard guard(lock_);
-  void* block = nullptr;
-  if (!cached_[c].empty()) {
-    block = cached_[c].back();
-    cached_[c].pop_back();
-    use_.cached_bytes -= size;
-  } else {
+  if (void* const block = cached_block(bytes, c)) return block;
+  const std::lock_guard guard(system_);
+  void* block = system_block(bytes, size);
+  if (!block && !keeps_) {
+    free_cache();
     block = system_block(bytes, size);
-    if (!block && !keeps_) {
-      release_cache_locked();
-      block = system_block(bytes, size);
-    }
-    if (!block) return nullptr;
   }
-  asked_ += bytes;
-  use_.live_bytes += size;
-  use_.peak_bytes = std::max(use_.peak_bytes, use_.live_bytes);
   return block;
 }
 
 void CachingAllocator::release(void* block, std::size_t bytes) {
   const std::size_t c = class_of(bytes), size = class_bytes(c);
-  const std::lock_guard guard(lock_);
-  asked_ -= bytes;
-  use_.live_bytes -= size;
-  try {
-    cached_[c].push_back(block);
-    use_.cached_bytes += size;
-  } catch (const std::bad_alloc&) {  // no memory to record the block as free
-    if (!keeps_) free_(block, size);
+  {
+    const std::lock_guard guard(lock_);
+    asked_ -= bytes;
+    use_.live_bytes -= size;
+    try {
+      cached_[c].push_back(block);
+      use_.cached_bytes += size;
+      return;
+    } catch (const std::bad_alloc&) {  // no memory to record the block as free
+    }
   }
+  if (!keeps_) free_(block, size);
 }
 
 void CachingAllocator::release_cache() {
-  const std::lock_guard guard(lock_);
-  release_cache_locked();
+  const std::lock_guard guard(system_);
+  free_cache();
 }
 
-void CachingAllocator::release_cache_locked() {
-  for (std::size_t c = 0; c < classes; ++c) {
-    for (void* block : cached_[c]) free_(block, class_bytes(c));
-    cached_[c].clear();
+void CachingAllocator::free_cache() {
+  decltype(cached_) blocks;
+  {
+    const std::lock_guard guard(lock_);
+    blocks.swap(cached_);
+    use_.cached_bytes = 0;
   }
-  use_.cached_bytes = 0;
+  for (std::size_t c = 0; c < classes; ++c) {
+    for (void* block : blocks[c]) free_(block, class_bytes(c));
+  }
 }
 
 void CachingAllocator::reset_peak() {

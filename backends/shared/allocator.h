@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -14,7 +15,7 @@
 
 namespace reel {
 
-/// A lock mostly held for a few instructions, where a mutex would cost as much as the work it guards.
+/// A lock held for a few instructions, where a mutex would cost as much as the work it guards.
 class SpinLock {
  public:
   void lock() {
@@ -51,15 +52,20 @@ class CachingAllocator {
   static constexpr std::size_t classes = 256;
   static std::size_t class_of(std::size_t bytes);
   static std::size_t class_bytes(std::size_t c);
-  void release_cache_locked();
+  /// A block of the cache; nullptr if it has none of this size.
+  void* cached_block(std::size_t bytes, std::size_t c);
+  /// A block of the system, and what gives it the cache back. Call them with system_ locked.
   void* system_block(std::size_t bytes, std::size_t size);
+  void free_cache();
+  void count_in_use(std::size_t bytes, std::size_t size);
 
   Raw raw_;
   Free free_;
   bool keeps_;
   std::size_t limit_;
+  std::mutex system_;      // while the system is called, which takes long: others wait asleep, or use the cache
+  mutable SpinLock lock_;  // of what follows
   std::size_t asked_ = 0;  // bytes in use, not rounded up to size classes
-  mutable SpinLock lock_;
   std::array<std::vector<void*>, classes> cached_;
   MemoryUse use_;
 };

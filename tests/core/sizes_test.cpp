@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 
 #include <fstream>
+#include <future>
 #include <limits>
 
 #include "backends/cpu/memory_limit.h"
@@ -11,6 +12,7 @@
 
 using namespace reel;
 using namespace reel::test;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -112,6 +114,30 @@ TEST_CASE("an allocator gives its cache back, and then nothing, where its limit 
   void* const c = allocator.allocate(4096);
   CHECK(c != nullptr);
   allocator.release(c, 4096);
+}
+
+TEST_CASE("an allocator gives cached blocks while another thread waits for the system") {
+  std::promise<void> asks, served;
+  bool slow = false, in_time = false;
+  CachingAllocator allocator(
+      [&](std::size_t bytes) {
+        if (slow) asks.set_value(), in_time = served.get_future().wait_for(60s) == std::future_status::ready;
+        return std::malloc(bytes);
+      },
+      [](void* block, std::size_t) { std::free(block); });
+  void* const a = allocator.allocate(64);
+  allocator.release(a, 64);
+  slow = true;
+  auto other = std::async(std::launch::async, [&] { return allocator.allocate(4096); });
+  asks.get_future().wait();
+  CHECK(allocator.allocate(64) == a);
+  CHECK(allocator.use().system_calls == 2);
+  served.set_value();
+  void* const b = other.get();
+  CHECK(in_time);
+  CHECK(b != nullptr);
+  allocator.release(a, 64);
+  allocator.release(b, 4096);
 }
 
 TEST_CASE("elements and axes that are not there") {
