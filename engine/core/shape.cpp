@@ -18,8 +18,6 @@ void Shape::refuse() const {
   rule_error("a tensor has at most 2^58 elements, got shape {}", str());
 }
 
-std::int64_t Shape::numel() const { return product(0, rank_); }
-
 std::int64_t Shape::product(int first, int last) const {
   std::int64_t n = 1;
   for (int i = first; i < last; ++i) n *= (*this)[i];

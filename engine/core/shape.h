@@ -35,7 +35,7 @@ class Shape {
   }
   friend std::optional<Shape> broadcast(const Shape& a, const Shape& b);
 
-  std::int64_t numel() const;
+  std::int64_t numel() const { return product(0, rank_); }
   /// The product of the extents of axes first..last-1.
   std::int64_t product(int first, int last) const;
   /// This shape with an axis of extent n inserted before `axis`.

@@ -45,9 +45,7 @@ struct StridedLoop {
   /// Calls f(offsets) for each run of the innermost axis, with the operands' offsets at the start of that run.
   template <class F>
   void for_each_run(F&& f) const {
-    for (int i = 0; i < rank; ++i) {
-      if (dims[static_cast<std::size_t>(i)] == 0) return;
-    }
+    if (numel() == 0) return;
     Offsets at{};
     if (rank <= 1) return f(static_cast<const Offsets&>(at));
     const auto last = static_cast<std::size_t>(rank - 2);

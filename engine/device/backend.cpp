@@ -52,11 +52,6 @@ Registry& registry() {
   static Registry& registry = *new Registry;  // leaked: at exit drivers may end before it, and tensors after it
   return registry;
 }
-
-Backend* made(const std::string& name) {
-  const auto found = registry().made.find(name);
-  return found == registry().made.end() ? nullptr : found->second.get();
-}
 }  // namespace
 
 Backend::Backend() : serial_(++backends_made) {}
@@ -71,7 +66,7 @@ Backend& backend(const std::string& name) {
   if (Backend* usual = registry().usual; usual && name.empty()) return *usual;
   const std::lock_guard lock(registry().mutex);
   if (name.empty()) return registry().usual ? *registry().usual : set_default_backend("cpu");
-  if (Backend* b = made(name)) return *b;
+  if (const auto found = registry().made.find(name); found != registry().made.end()) return *found->second;
   const std::size_t end = std::min(name.find_first_of(":,"), name.size());
   for (const auto& [kind, make] : registry().kinds) {
     if (name.compare(0, end, kind) != 0) continue;

@@ -22,11 +22,9 @@ Traced collect(const Tape& tape, const Tensors& inputs, const Tensors& outputs) 
   auto want = [&](const Tensor& t) {
     if (const auto found = producer.find(t.id()); found != producer.end()) live[found->second] = 1;
   };
-  for (const Tensor& t : outputs) want(t);
-  for (std::size_t i = tape.size(); i-- > 0;) {
-    if (!live[i]) continue;
-    for (const Tensor& t : tape.inputs(tape.node(i))) want(t);
-  }
+  std::ranges::for_each(outputs, want);
+  for (std::size_t i = tape.size(); i-- > 0;)
+    if (live[i]) std::ranges::for_each(tape.inputs(tape.node(i)), want);
 
   std::unordered_map<std::uint64_t, int> id;
   auto add = [&](const Tensor& t) {
@@ -40,11 +38,9 @@ Traced collect(const Tape& tape, const Tensors& inputs, const Tensors& outputs) 
     add(t);
     out.consts.push_back(t);
   };
-  for (std::size_t i = 0; i < tape.size(); ++i) {
-    if (!live[i]) continue;
-    for (const Tensor& t : tape.inputs(tape.node(i))) add_const(t);
-  }
-  for (const Tensor& t : outputs) add_const(t);
+  for (std::size_t i = 0; i < tape.size(); ++i)
+    if (live[i]) std::ranges::for_each(tape.inputs(tape.node(i)), add_const);
+  std::ranges::for_each(outputs, add_const);
   p.consts = static_cast<int>(out.consts.size());
 
   for (std::size_t i = 0; i < tape.size(); ++i) {
@@ -118,16 +114,14 @@ Program subset(const Program& program, const std::vector<char>& marked) {
 }
 
 void mark_ancestors(const Program& program, std::vector<char>& marked) {
-  for (auto node = program.nodes.rbegin(); node != program.nodes.rend(); ++node) {
-    if (!any_marked(marked, node->outputs())) continue;
-    for (int s : node->in) marked[s] = 1;
-  }
+  for (const Program::Node& node : std::views::reverse(program.nodes))
+    if (any_marked(marked, node.outputs()))
+      for (int s : node.in) marked[s] = 1;
 }
 
 void mark_descendants(const Program& program, std::vector<char>& marked) {
-  for (const Program::Node& node : program.nodes) {
+  for (const Program::Node& node : program.nodes)
     if (any_marked(marked, node.in)) std::fill_n(marked.begin() + node.out, node.num_outputs, 1);
-  }
 }
 
 bool Program::worth_hoisting(const Node& node) const {

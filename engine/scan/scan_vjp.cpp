@@ -159,9 +159,8 @@ void Scan::vjp(Vjp& v) const {
     for (int s : wanted_consts) wrt.push_back(value[s]);
     for (int s : wanted_xs) wrt.push_back(value[s]);
     Tensors gradients = grad(outputs, wrt, options);
-    for (std::size_t k = 0; k < carried.size(); ++k) {
+    for (std::size_t k = 0; k < carried.size(); ++k)
       if (const int d = dstate_in[carried[k]]; d >= 0) gradients[k] = primitive::add(gradients[k], step_of(d));
-    }
     for (std::size_t k = carried.size(); k < first_step; ++k) gradients[k] = primitive::add(all[k], gradients[k]);
     return gradients;
   };

@@ -102,11 +102,8 @@ ScanRun::ScanRun(const Scan& scan, Inputs in, std::span<Tensor> out)
     const Spec spec = stacked(body.values[i], lowering_->is_partial(i) ? parts_ * apart(i) : lowering_->places(i));
     states_.push_back(signature_.save_carries ? out[results + i] : Tensor::empty(spec));
   }
-  for (int y = carries; y < results; ++y) {
-    const Storage* memory = out[y].storage();
-    views_.push_back(
-        std::any_of(states_.begin(), states_.end(), [&](const Tensor& s) { return s.storage() == memory; }));
-  }
+  for (int y = carries; y < results; ++y)
+    views_.push_back(std::ranges::any_of(states_, [&](const Tensor& s) { return s.storage() == out[y].storage(); }));
   const bool long_enough = signature_.length >= backend().costs().steps_to_prepack;
   for (const Program::Node& node : body.nodes) {
     Prepacked& packed = prepacked_.emplace_back(Prepacked{node.attrs, {}});
@@ -175,10 +172,9 @@ void ScanRun::run_shard(Shard shard) const {
     if (parts_ > 1) e.rule += fmt::format(", for rows {} to {}", shard.first, shard.first + shard.count - 1);
     throw;
   }
-  for (int i = 0; i < signature_.carries; ++i) {
-    if (lowering_->is_partial(i)) continue;
-    copy(rows(i, states_[i].at(back ? 0 : signature_.length % lowering_->places(i)), shard), rows(i, out_[i], shard));
-  }
+  for (int i = 0; i < signature_.carries; ++i)
+    if (const std::int64_t last = back ? 0 : signature_.length % lowering_->places(i); !lowering_->is_partial(i))
+      copy(rows(i, states_[i].at(last), shard), rows(i, out_[i], shard));
 }
 
 void ScanRun::run() {

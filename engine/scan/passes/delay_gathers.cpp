@@ -46,10 +46,7 @@ class GatherDelayer {
       apply_node(node, value);
     }
     Tensors out;
-    for (int s : body_.outputs) {
-      make(s);
-      out.push_back(value[s]);
-    }
+    for (int s : body_.outputs) make(s), out.push_back(value[s]);
     return out;
   }
 
@@ -111,8 +108,7 @@ class GatherDelayer {
 }  // namespace
 
 Loop delay_gathers(Loop loop, const ScanPasses& passes) {
-  const auto is_gather = [](const Program::Node& node) { return node.op->loop.is_gather != nullptr; };
-  if (std::none_of(loop.body.nodes.begin(), loop.body.nodes.end(), is_gather)) return loop;
+  if (std::ranges::none_of(loop.body.nodes, [](const auto& node) { return node.op->loop.is_gather; })) return loop;
   ScanPasses constants = passes;
   constants.hoist_inputs = false;
   loop = hoist(std::move(loop), constants);  // so that what depends only on consts is a const

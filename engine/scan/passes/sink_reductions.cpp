@@ -79,8 +79,7 @@ struct Demand {
   }
   /// Is the sum of a sunk value its op applied to the sums of the inputs?
   bool sums_inputs(int id) const {
-    if (!node(id).op->traits.linear) return false;
-    return std::all_of(node(id).in.begin(), node(id).in.end(), [&](int s) { return varying[s] != 0; });
+    return node(id).op->traits.linear && std::ranges::all_of(node(id).in, [&](int s) { return varying[s] != 0; });
   }
 
   const Program::Node& node(int id) const { return body.nodes[body.producer(id)]; }
