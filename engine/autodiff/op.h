@@ -209,6 +209,17 @@ struct Op {
 /// All registered ops of this build; the tests iterate over them.
 std::vector<const Op*>& op_registry();
 
+/// Throws what an op threw as a RuleError with the same text, if it is an error of the standard library.
+void rethrow_as_rule(const std::exception& e);
+/// Calls a function of an op.
+template <class F>
+auto guarded(F&& f) try {
+  return f();
+} catch (const std::exception& e) {
+  rethrow_as_rule(e);
+  throw;
+}
+
 /// Builds the Op from the functions that struct O defines.
 template <class O>
 Op make_op() {
@@ -226,24 +237,24 @@ Op make_op() {
   constexpr bool many = requires(const O& o) { o.outputs(); };
   if constexpr (many) {
     op.outputs = [](const Attrs& a) { return static_cast<std::size_t>(a.as<O>().outputs()); };
-    op.infer = [](const Attrs& a, Inputs in, std::span<Spec> out) { a.as<O>().infer(in, out); };
-    op.run = [](const Attrs& a, Inputs in, std::span<Tensor> out) { a.as<O>().run(in, out); };
+    op.infer = [](const Attrs& a, Inputs in, std::span<Spec> out) { guarded([&] { a.as<O>().infer(in, out); }); };
+    op.run = [](const Attrs& a, Inputs in, std::span<Tensor> out) { guarded([&] { a.as<O>().run(in, out); }); };
   } else {
     op.outputs = [](const Attrs&) { return std::size_t{1}; };
-    op.infer = [](const Attrs& a, Inputs in, std::span<Spec> out) { out[0] = a.as<O>().infer(in); };
+    op.infer = [](const Attrs& a, Inputs in, std::span<Spec> out) { guarded([&] { out[0] = a.as<O>().infer(in); }); };
     if constexpr (requires(const O& o, Inputs in) { o.alias(in); })
-      op.alias = [](const Attrs& a, Inputs in) { return a.as<O>().alias(in); };
+      op.alias = [](const Attrs& a, Inputs in) { return guarded([&] { return a.as<O>().alias(in); }); };
     else
-      op.run = [](const Attrs& a, Inputs in, std::span<Tensor> out) { a.as<O>().run(in, out[0]); };
+      op.run = [](const Attrs& a, Inputs in, std::span<Tensor> out) { guarded([&] { a.as<O>().run(in, out[0]); }); };
   }
   static_assert(
       !many || !requires { &O::vmap; }, "vmap is for ops with one result");
   constexpr bool has_vjp = requires(const O& o, Vjp& v) { o.vjp(v); };
   static_assert(has_vjp == O::traits.differentiable, "an op has a vjp or declares .differentiable = false");
-  if constexpr (has_vjp) op.vjp = [](const Attrs& a, Vjp& v) { a.as<O>().vjp(v); };
+  if constexpr (has_vjp) op.vjp = [](const Attrs& a, Vjp& v) { guarded([&] { a.as<O>().vjp(v); }); };
 #define REEL_LOOP_RULE(rule)            \
   if constexpr (requires { &O::rule; }) \
-    op.loop.rule = [](const Attrs& a, auto... arguments) { return a.as<O>().rule(arguments...); };
+    op.loop.rule = [](const Attrs& a, auto... x) { return guarded([&] { return a.as<O>().rule(x...); }); };
   REEL_LOOP_RULES(REEL_LOOP_RULE)
 #undef REEL_LOOP_RULE
   return op;
@@ -257,10 +268,10 @@ const Op& op_of() {
 }
 
 #define REEL_OP_CONCAT(a, b) a##b
-#define REEL_OP_NAME(line) REEL_OP_CONCAT(registered_op_, line)
+#define REEL_OP_NAME(number) REEL_OP_CONCAT(registered_op_, number)
 /// Registers an op. Use it once per op, at namespace scope of its .cpp file.
 #define REEL_OP(...) \
-  [[maybe_unused]] static const bool REEL_OP_NAME(__LINE__) = (op_registry().push_back(&op_of<__VA_ARGS__>()), true);
+  [[maybe_unused]] static const bool REEL_OP_NAME(__COUNTER__) = (op_registry().push_back(&op_of<__VA_ARGS__>()), true);
 
 /// The spec of an op's one result; none if the arguments break its rule.
 std::optional<Spec> try_infer(const Op& op, const Attrs& attrs, Inputs in);

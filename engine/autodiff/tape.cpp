@@ -64,6 +64,12 @@ void evaluate(const Op& op, const Attrs& attrs, Inputs in, std::span<Spec> specs
 }
 }  // namespace
 
+void rethrow_as_rule(const std::exception& e) {
+  if (dynamic_cast<const Error*>(&e) || dynamic_cast<const NotCapturable*>(&e)) return;
+  const bool logic = dynamic_cast<const std::logic_error*>(&e), ours = std::string_view(e.what()).starts_with("reel: ");
+  if (logic ? !ours : dynamic_cast<const std::runtime_error*>(&e) != nullptr) throw RuleError(e.what());
+}
+
 std::vector<const Op*>& op_registry() {
   static std::vector<const Op*> ops;
   return ops;

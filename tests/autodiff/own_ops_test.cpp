@@ -1,5 +1,6 @@
 // Ops as users outside the tree write them: with results that are arguments, with memory of their own, or declared
 // wrongly.
+#include <algorithm>
 #include <cmath>
 
 #include "engine/scan/scan.h"
@@ -99,13 +100,72 @@ struct Refusing {
   void vjp(Vjp&) const { rule_error("it has no gradient today"); }
 };
 
+/// x, but for an error of the standard library in one of its functions.
+struct Throwing {
+  enum Place { in_infer, in_run, in_vjp, in_vmap, in_internals } place;
+  bool operator==(const Throwing&) const = default;
+  static constexpr Traits traits{.name = "throwing"};
+  Spec infer(Inputs in) const {
+    if (place == in_infer) throw std::out_of_range("there is no such table");
+    return in[0].spec();
+  }
+  void run(Inputs in, Tensor& out) const {
+    if (place == in_run) throw std::runtime_error("there is no such table");
+    REEL_ASSERT(place != in_internals);
+    out.assign(in[0]);
+  }
+  void vjp(Vjp& v) const {
+    if (place == in_vjp) throw std::invalid_argument("there is no such table");
+    v.set(0, v.dy());
+  }
+  Tensor vmap(Inputs in, Mapped, std::int64_t) const {
+    if (place == in_vmap) rule_error("there is no such table");
+    return apply(*this, {&in[0]}, Loc::current());
+  }
+};
+
 struct AsDouble {  // a view whose infer() gives another dtype
   static constexpr Traits traits{.name = "as_double", .differentiable = false};
   Spec infer(Inputs in) const { return {DType::f64, in[0].shape(), &in[0].backend()}; }
   std::int64_t alias(Inputs) const { return 0; }
 };
 
+#define REGISTER_BOTH(A, B) REEL_OP(A) REEL_OP(B)
+REGISTER_BOTH(Same, Swapped)
+
 }  // namespace
+
+TEST_CASE("two ops may be registered on one line, as by a macro") {
+  for (const Op* op : {&op_of<Same>(), &op_of<Swapped>()}) CHECK(std::ranges::count(op_registry(), op) == 1);
+}
+
+TEST_CASE("an error of the standard library in an own op names the op and the line of its call") {
+  const Tensor x = random({2, 3}, 1), xs = random({4, 2, 3}, 2);
+  const auto called = [](Throwing::Place place, const Tensor& x) {
+    return apply(Throwing{place}, {&x}, Loc::current());
+  };
+  const std::string text = "[throwing] there is no such table", here = "(tests/autodiff/own_ops_test.cpp:";
+  for (const auto place : {Throwing::in_infer, Throwing::in_run}) {
+    const std::string error = error_of([&] { called(place, x); });
+    CHECK(contains(error, text + "; got f64 (2, 3) " + here));
+  }
+  const auto looped = [&](Throwing::Place place, bool of_state) {
+    return error_of([&] {
+      Tape tape;
+      const Step step = [&](const Tensors& s, const Tensors& x) {
+        return Next{{s[0] + called(place, of_state ? s[0] : x[0])}, {}};
+      };
+      grad(sum(scan(step, {x}, {xs}).last[0]), {xs});
+    });
+  };
+  for (const auto place : {Throwing::in_infer, Throwing::in_run, Throwing::in_vjp, Throwing::in_vmap}) {
+    const std::string error = looped(place, place == Throwing::in_run);
+    CAPTURE(error);
+    CHECK(error.starts_with(text));
+    CHECK(contains(error, here));
+  }
+  CHECK_THROWS_AS(called(Throwing::in_internals, x), std::logic_error);  // of Reel's own mistakes no words are changed
+}
 
 TEST_CASE("a result that is an argument, or another result, is a value of its own") {
   const Tensor x = random({3}, 1), a = random({3}, 2), b = random({3}, 3);

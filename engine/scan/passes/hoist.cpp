@@ -60,7 +60,7 @@ Moves plan(const Program& p, const Signature& loop, const ScanPasses& passes) {
 }  // namespace
 
 Tensor all_steps(const Program& body, const Program::Node& node, const Tensors& value, const std::vector<char>& varying,
-                 std::int64_t length, bool sum) {
+                 std::int64_t length, bool sum) try {
   std::vector<const Tensor*> in;
   Mapped mapped;
   for (std::size_t k = 0; k < node.in.size(); ++k) {
@@ -77,6 +77,8 @@ Tensor all_steps(const Program& body, const Program::Node& node, const Tensors& 
   // Errors of what vmap calls name the line of the call in the step.
   for (std::size_t i = first; i < tape.size(); ++i) tape.node(i).where = node.where;
   return all;
+} catch (const RuleError& e) {
+  fail(node.op->traits.name, node.where, "{}", e.rule);
 }
 
 Loop hoist(Loop loop, const ScanPasses& passes) {
