@@ -11,8 +11,9 @@ void check_defined(const Tensors& list, const char* what, const char* name, cons
     if (!list[i].defined()) fail(name, where, "{} {} is an undefined tensor", what, i);
 }
 
-std::int64_t checked_length(const Tensors& state, const Tensors& xs, const ScanOptions& options, const char* name,
-                            const Loc& where) {
+std::int64_t checked_length(const Step& step, const Tensors& state, const Tensors& xs, const ScanOptions& options,
+                            const char* name, const Loc& where) {
+  if (!step) fail(name, where, "the step is an empty function");
   check_defined(state, "state", name, where);
   check_defined(xs, "x", name, where);
   std::int64_t length = options.length;
@@ -40,7 +41,7 @@ void check_next(const Tensors& before, const Next& next, const char* name, const
 }  // namespace
 
 ScanResult scan(const Step& step, const Tensors& state, const Tensors& xs, const ScanOptions& options, Loc where) {
-  const std::int64_t length = checked_length(state, xs, options, "scan", where);
+  const std::int64_t length = checked_length(step, state, xs, options, "scan", where);
   if (options.checkpoint_every < 0)
     fail("scan", where, "checkpoint_every is 0 or more steps, got {}", options.checkpoint_every);
   if (options.checkpoint_every > 0 && options.checkpoint_every < length)
@@ -68,7 +69,7 @@ ScanResult scan(const Step& step, const Tensors& state, const Tensors& xs, const
 }
 
 ScanResult unroll(const Step& step, const Tensors& state, const Tensors& xs, const ScanOptions& options, Loc where) {
-  const std::int64_t length = checked_length(state, xs, options, "unroll", where);
+  const std::int64_t length = checked_length(step, state, xs, options, "unroll", where);
   if (length == 0) return scan(step, state, xs, options, where);  // traces the step for the shapes of the outputs
   ScanResult result{state, {}};
   std::vector<Tensors> ys;

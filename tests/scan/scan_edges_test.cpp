@@ -350,6 +350,7 @@ TEST_CASE("an undefined tensor, and elements that are read while a step is trace
       return error_of([&] { way(step, {state}, {x}, {}, Loc::current()); });
     };
     const Step same = [](const Tensors& s, const Tensors&) { return Next{s, {}}; };
+    CHECK(contains(said(nullptr, h, xs), name + "the step is an empty function"));
     CHECK(contains(said(same, {}, xs), name + "state 0 is an undefined tensor"));
     CHECK(contains(said(same, h, {}), name + "x 0 is an undefined tensor"));
     CHECK(contains(said(
