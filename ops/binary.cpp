@@ -29,8 +29,8 @@ DERIVATIVE_A(Mul) { return b; }
 DERIVATIVE_B(Mul) { return a; }
 DERIVATIVE_A(Div) { return 1 / b; }
 DERIVATIVE_B(Div) { return -y / b; }
-DERIVATIVE_A(Pow) {  // 0 at 0^0, where b a^(b - 1) is 0 times infinity
-  const Tensor both = logical_and(equal(a, 0), equal(b, 0));
+DERIVATIVE_A(Pow) {  // 0 where b is and a is 0 or so small that 1 / a overflows: there b a^(b - 1) is 0 times infinity
+  const Tensor both = logical_and(equal(b, 0), is_inf(1 / a));
   return where(both, constant(0, y), b * pow(where(both, 1, a), b - 1));
 }
 DERIVATIVE_B(Pow) {  // 0 at 0^b, where y log(a) is 0 times infinity

@@ -43,6 +43,19 @@ TEST_CASE("powers of 0: by the base and by the exponent") {
   CHECK(difference(gradient([&](const Tensors& in) { return pow(in[0], b); }, a), vector({0, 12, 1})) < 1e-14);
 }
 
+TEST_CASE("powers of subnormal numbers: by the base and by the exponent") {
+  const double tiny = 0x1p-1040, least = 0x1p-1074, log2 = std::log(2.0);
+  const Tensor a = vector({tiny, least, -tiny, tiny, tiny, tiny, 2}), b = vector({0, 0, 0, 0.5, 1, 2, 0});
+  CHECK(gradient([&](const Tensors& in) { return pow(in[0], b); }, a).values<double>() ==
+        std::vector<double>{0, 0, 0, 0x1p519, 1, 2 * tiny, 0});
+  const Tensor c = vector({tiny, least, 2}), none = vector({0, 0, 0});
+  CHECK(difference(gradient([&](const Tensors& in) { return pow(c, in[0]); }, none),
+                   vector({-1040 * log2, -1074 * log2, log2})) < 1e-12);
+  const Tensor z = complex(c, vector({0, 0, 0}));
+  CHECK(difference(gradient([&](const Tensors& in) { return real(pow(in[0], cast(none, DType::c128))); }, z), 0 * z) ==
+        0);
+}
+
 TEST_CASE("hypot, abs and sign at 0 have the gradient 0") {
   const Tensor zero = vector({0, 0}), other = vector({0, 2});
   CHECK(difference(gradient([&](const Tensors& in) { return hypot(in[0], other); }, zero), zero) == 0);
