@@ -128,8 +128,12 @@ struct PlaceOfExtreme {
   }
   bool shards_rows(Inputs, Mapped) const { return axis != 0; }
 };
-REEL_OP(PlaceOfExtreme<true>)
-REEL_OP(PlaceOfExtreme<false>)
+using Argmax = PlaceOfExtreme<true>;
+using Argmin = PlaceOfExtreme<false>;
+REEL_OP(Argmax)
+REEL_OP(Argmin)
+REEL_ATTRIBUTES(Argmax, {"axis", attribute(op.axis)})
+REEL_ATTRIBUTES(Argmin, {"axis", attribute(op.axis)})
 
 struct Cumsum {
   int axis;
@@ -241,8 +245,8 @@ Tensor prod(Arg x, const Axes& axes, bool keep_dims) {
   });
 }
 
-Tensor argmax(Arg x, std::int64_t axis) { return place<PlaceOfExtreme<true>>(x, axis); }
-Tensor argmin(Arg x, std::int64_t axis) { return place<PlaceOfExtreme<false>>(x, axis); }
+Tensor argmax(Arg x, std::int64_t axis) { return place<Argmax>(x, axis); }
+Tensor argmin(Arg x, std::int64_t axis) { return place<Argmin>(x, axis); }
 
 Tensor cumsum(Arg x, std::int64_t axis, bool reverse) {
   return named("cumsum", x, [&] { return apply(Cumsum{checked_axis(axis, x->rank()), reverse}, x); });

@@ -247,6 +247,8 @@ const std::map<std::string, Rule>& rules() {
          return c.graph.node("GatherElements", {x, index}, {{"axis", c.integer("axis")}});
        })},
       // products, reductions, functions of rows
+      {"argmax", real([](C c, N x) { return place_of(c, x, "ArgMax"); })},
+      {"argmin", real([](C c, N x) { return place_of(c, x, "ArgMin"); })},
       {"cumsum", real([](C c, N x) {
          return c.graph.node("CumSum", {x, c.graph.integers({c.integer("axis")})}, {{"reverse", c.integer("reverse")}});
        })},

@@ -71,6 +71,10 @@ Name extreme(OnnxCall& c, const Name& x, const char* type) {
   const Dims axes = reduced_axes(c);
   return axes.empty() ? reduced(c, x) : reduced(c, c.graph.node(type, {x}, {{"axes", axes}}));
 }
+Name place_of(OnnxCall& c, const Name& x, const char* type) {
+  const Name place = c.graph.node(type, {x}, {{"axis", c.integer("axis")}, {"keepdims", 0}});
+  return c.graph.node("Cast", {place}, {{"to", onnx_number(OnnxType::i32)}});
+}
 /// m (sum (|x| / m)^p)^(1/p) with m the largest |x|, so that no power overflows.
 OnnxValue norm(OnnxCall& c) {
   const double p = c.number("p");

@@ -75,6 +75,8 @@ OnnxValue fft(OnnxCall& c);
 Name sum(OnnxCall& c, const Name& x);
 /// The largest or smallest elements, by a reduction of ONNX of this type.
 Name extreme(OnnxCall& c, const Name& x, const char* type);
+/// The first index of such an element along an axis.
+Name place_of(OnnxCall& c, const Name& x, const char* type);
 OnnxValue norm(OnnxCall& c);
 Name standardized(OnnxCall& c, const Name& x);
 

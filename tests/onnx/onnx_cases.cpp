@@ -49,6 +49,8 @@ const Case cases[] = {
     {"add_complex", [](const Values& v) { return v.z + v.x + v.w; }},
     {"affine", [](const Values& v) { return 2 * v.x - 3; }},
     {"affine_complex", [](const Values& v) { return 2 * v.z - 3; }},
+    {"argmax", [](const Values& v) { return number(argmax(floor(v.x)) + argmax(v.k, 1)); }},  // with ties
+    {"argmin", [](const Values& v) { return number(argmin(folded(ceil(v.x)), 1)); }},
     {"asin", [](const Values& v) { return asin(tanh(v.x)); }},
     {"atan", [](const Values& v) { return atan(v.x); }},
     {"cast", [](const Values& v) { return cast(v.k, DType::f32) + real(v.z) + number(cast(v.k, DType::boolean)); }},
