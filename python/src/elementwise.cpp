@@ -35,6 +35,12 @@ Tensor product(Arg a, Arg b) { return matmul(a, b); }
 
 Tensor invert(Arg x) { return x->dtype() == DType::i32 ? affine(x, -1, -1) : logical_not(x); }
 
+/// Of integers as ** has them.
+Tensor power_of(Arg x, Number exponent) {
+  if (x.tensor("power").dtype() != DType::i32) return power(x, exponent);
+  return told_as("power", "pow", [&] { return raise(x, {exponent, x.where}); });
+}
+
 /// A function of a tensor, or of a number, which is a scalar in f32 then.
 template <Tensor (*f)(Arg)>
 Tensor of_any(Arg x) {
@@ -107,7 +113,7 @@ void bind_elementwise(nb::module_& m, nb::class_<Tensor>& tensor) {
   m.def("leaky_relu", &Numbered<&leaky_relu>::call, "x"_a, "slope"_a = 0.01, Released(), doc("leaky_relu"));
   m.def("elu", &Numbered<&elu>::call, "x"_a, "alpha"_a = 1.0, Released(), doc("elu"));
   m.def("clamp", &Numbered<&clamp>::call, "x"_a, "low"_a, "high"_a, Released(), doc("clamp"));
-  m.def("power", &Numbered<&power>::call, "x"_a, "exponent"_a, Released(), doc("power"));
+  m.def("power", &power_of, "x"_a, "exponent"_a, Released(), doc("power"));
   m.def("scale_gradient", &Numbered<&scale_gradient>::call, "x"_a, "factor"_a, Released(), doc("scale_gradient"));
   m.def("stop_gradient", &stop_gradient, "x"_a, Released(), doc("stop_gradient"));
 

@@ -431,3 +431,12 @@ def test_lists_as_indices_and_extents_as_arguments():
 def test_two_numbers_are_no_operands():
     with pytest.raises(reel.Error, match=r"\[where\] at least one operand must be a tensor. Hint: full_like"):
         reel.where(reel.ones(3) > 0, 1.0, 0.0)
+
+
+def test_power_takes_integers_as_the_operator_does():
+    x = reel.tensor([2, -3])
+    assert reel.power(x, 3).tolist() == (x**3).tolist() == [8, -27]
+    assert reel.power(x, 3).dtype == "i32"
+    for exponent, said in ((-1, "the exponent of integers is 0 or more"), (40, "the result must fit i32"), (0.5, "i32 elem")):
+        with pytest.raises(reel.Error, match=rf"^\[power\] {said}.*test_ops"):
+            reel.power(x, exponent)
