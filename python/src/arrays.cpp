@@ -172,6 +172,10 @@ void refuse_gradient(const Source& source) {
        nb::str(dtype).c_str(), nb::str(nb::tuple(shape)).c_str());
 }
 
+void check_double(nb::handle x) {
+  if (PyLong_Check(x.ptr()) && PyLong_AsDouble(x.ptr()) == -1 && PyErr_Occurred()) throw nb::python_error();
+}
+
 std::optional<double> as_number(nb::handle x) noexcept {
   PyObject* const p = x.ptr();
   if (PyFloat_Check(p)) return PyFloat_AS_DOUBLE(p);
@@ -208,8 +212,7 @@ Tensor made_by_tensor(nb::handle x) { return nb::cast<Tensor>(nb::module_::impor
 
 std::optional<Tensor> as_operand(nb::handle x) {
   if (nb::isinstance<Tensor>(x)) return as_tensor(x);
-  if (PyLong_Check(x.ptr()) && PyLong_AsDouble(x.ptr()) == -1 && PyErr_Occurred())
-    throw nb::python_error();  // an OverflowError, as that of 1.0 + x
+  check_double(x);
   refuse_gradient({x, "operand"});
   if (nb::hasattr(x, "filled")) return made_by_tensor(x);  // NumPy's masked arrays: an error if elements are masked
   std::optional<Tensor> shared = as_tensor(x);

@@ -9,6 +9,29 @@
 
 namespace reel::python {
 
+/// The number that fills a tensor.
+struct Filling {
+  std::complex<double> value;
+};
+
+}  // namespace reel::python
+
+namespace nanobind::detail {
+template <>
+struct type_caster<reel::python::Filling> {
+  NB_TYPE_CASTER(reel::python::Filling, make_caster<std::complex<double>>::Name)
+  bool from_python(handle source, std::uint32_t flags, cleanup_list* cleanup) {
+    reel::python::check_double(source);
+    make_caster<std::complex<double>> number;
+    const bool good = number.from_python(source, flags, cleanup);
+    if (good) value = {number.value};
+    return good;
+  }
+};
+}  // namespace nanobind::detail
+
+namespace reel::python {
+
 using namespace nb::literals;
 
 namespace {
@@ -38,7 +61,6 @@ Tensor cast_to_i32(Arg x) { return cast({checked<element_of_tensor>(x), x.where}
 }  // namespace
 
 void bind_create(nb::module_& m) {
-  using Value = std::complex<double>;
   const auto dtype = [] { return "dtype"_a = "f32"; };
   m.def(
       "arange", [](std::int64_t n, DTypeLike d) { return arange(n, d.value, backend(), here()); }, "n"_a,
@@ -57,7 +79,7 @@ void bind_create(nb::module_& m) {
       "shape"_a, "value"_a, dtype(),
       "A tensor of this shape whose elements are those of a tensor, which has a gradient.");
   m.def(
-      "full", [](const Axes& shape, Value value, DTypeLike d) { return full(shape_of("full", shape), value, d.value); },
+      "full", [](const Axes& shape, Filling x, DTypeLike d) { return full(shape_of("full", shape), x.value, d.value); },
       "shape"_a, "value"_a, dtype(), doc("full"));
   m.def("_cast_to_i32", &cast_to_i32, "x"_a, "Integers of real elements, unless one does not fit i32.");
   m.def(
@@ -71,7 +93,8 @@ void bind_create(nb::module_& m) {
       [](Arg x, const Tensor& value) { return value_as<value_of_full_like>(value, x->dtype(), x->shape(), x.where); },
       "x"_a, "value"_a, "A tensor of x's shape whose elements are those of a tensor, which has a gradient.");
   m.def(
-      "full_like", [](Arg x, Value value) { return full_like(x, value); }, "x"_a, "value"_a, doc("full_like"));
+      "full_like", [](Arg x, Filling filling) { return full_like(x, filling.value); }, "x"_a, "value"_a,
+      doc("full_like"));
   m.def("zeros_like", &zeros_like, "x"_a, doc("zeros_like"));
   m.def("ones_like", &ones_like, "x"_a, doc("ones_like"));
   m.def(

@@ -39,6 +39,8 @@ Tensor made_by_tensor(nb::handle x);
 /// Throws Error where that does, and for a tensor of PyTorch that requires a gradient; OverflowError for an integer
 /// that is no double.
 std::optional<Tensor> as_operand(nb::handle x);
+/// Throws OverflowError for an integer that is no double, as float(x) does.
+void check_double(nb::handle x);
 /// An argument that is a number: of Python, or a scalar of NumPy.
 std::optional<double> as_number(nb::handle x) noexcept;
 

@@ -67,6 +67,8 @@ def test_an_integer_that_is_no_double_overflows_as_in_python():
         lambda: x ** (10**400),
         lambda: reel.exp(10**400),
         lambda: reel.clamp(x, 0, 10**400),
+        lambda: reel.full((2,), 10**400),
+        lambda: reel.full_like(x, -(10**400)),
     )
     for call in calls:
         with pytest.raises(OverflowError, match="int too large to convert to float"):
