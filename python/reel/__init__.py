@@ -20,7 +20,7 @@ _atexit.register(lambda: _reel._end_threads(_threading.active_count() > 1))
 # "X as X" tells type checkers that users may have the name from here; "import *" does, too.
 from ._reel import *  # noqa: F401,F403,E402  ops, cells, Tensor
 from ._reel import Error, OutOfMemory, SettingError, DType, Tensor, from_dlpack  # noqa: E402
-from ._array_function import array_function as _array_function  # noqa: E402
+from . import _array_function as _numpy  # noqa: E402
 from ._autodiff import (  # noqa: E402
     check_grads as check_grads,
     grad as grad,
@@ -41,7 +41,9 @@ from ._scan import scan as scan, unroll as unroll  # noqa: E402
 from ._train import History as History, train as train  # noqa: E402
 from . import optim as optim  # noqa: E402
 
-setattr(Tensor, "__array_function__", _array_function)
+setattr(Tensor, "__array_function__", _numpy.array_function)
+setattr(Tensor, "_data", property(_numpy.masked_data))
+setattr(DType, "dtype", property(_numpy.numpy_dtype))
 
 # Compiled functions are pickled and copied by their names, as Python's are.
 _copyreg.pickle(type(_reel.tanh), lambda f: f.__qualname__)  # type: ignore[arg-type]

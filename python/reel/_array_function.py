@@ -6,7 +6,7 @@ import threading
 from typing import Any, Callable, Iterable
 
 from . import _reel
-from ._reel import Error, Tensor
+from ._reel import DType, Error, Tensor
 
 _OURS = {"clip": "clamp", "concatenate": "concat", "amax": "max", "amin": "min"}
 _CONSTANT = {"zeros_like", "ones_like", "empty_like", "full_like"}  # only of the shape of a tensor
@@ -35,6 +35,21 @@ def array_function(self: Tensor, f: Callable, types: Iterable[type], args: tuple
         rule = "NumPy's function has no gradient, and a tensor was computed in a function that is differentiated"
         raise Error(f"[{name}] {rule}. Hint: {hint}x.numpy(), which counts as constant")
     return result
+
+
+def numpy_dtype(self: DType) -> Any:
+    """What NumPy asks for where it is given a dtype: numpy.zeros(3, x.dtype)."""
+    import numpy
+
+    return numpy.dtype(_reel._numpy_name(self))
+
+
+def masked_data(self: Tensor) -> Any:
+    """What NumPy's masked arrays ask an operand for, before they take it as an array: masked * tensor."""
+    if _reel._recording() and _is_recorded(self):
+        rule = "NumPy's masked arrays have no gradient, and a tensor was computed in a function that is differentiated"
+        raise Error(f"[numpy.ma] {rule}. Hint: reel.tensor(masked.filled(0)), or x.numpy(), which counts as constant")
+    raise AttributeError("a tensor has no _data")
 
 
 def _has_floats(result: Any) -> bool:

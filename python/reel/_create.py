@@ -65,7 +65,7 @@ def tensor(data: Any, dtype: Any = None) -> Tensor:
     return _reel._copied(array.astype(name, copy=False))
 
 
-def _refuse_masked(data: Any) -> None:
+def _refuse_masked(data: Any, function: str = "tensor") -> None:
     """What a masked array of NumPy has below its mask would count as numbers."""
     ma = sys.modules.get("numpy.ma")
     if ma is None:
@@ -73,9 +73,10 @@ def _refuse_masked(data: Any) -> None:
     if isinstance(data, (list, tuple)):
         if any(issubclass(kind, (list, tuple, ma.MaskedArray)) for kind in set(map(type, data))):
             for part in data:
-                _refuse_masked(part)
+                _refuse_masked(part, function)
     elif isinstance(data, ma.MaskedArray) and (count := ma.count_masked(data)):
-        raise Error(f"[tensor] {count} of {data.size} elements are masked, and have no numbers. Hint: x.filled(0)")
+        rule = f"{count} of {data.size} elements are masked, and have no numbers"
+        raise Error(f"[{function}] {rule}. Hint: x.filled(0)")
 
 
 def _no_numbers(array: Any) -> Error:

@@ -306,12 +306,15 @@ void bind_tensor(nb::module_& m) {
       [](nb::handle x) {
         if (nb::isinstance<Tensor>(x)) return nb::cast<Tensor>(x);  // with its gradient
         refuse_gradient({x, "from_dlpack"});
+        if (nb::hasattr(x, "filled"))  // NumPy's masked arrays
+          nb::module_::import_("reel._create").attr("_refuse_masked")(x, "from_dlpack");
         return imported({x, "from_dlpack"}, false);
       },
       nb::arg("x").none(),
       "A tensor that shares the memory of an array of another library (NumPy, PyTorch): any object with __dlpack__ or "
       "a buffer. Copies if the memory is read-only, not contiguous or not aligned. Throws Error for other dtypes and "
-      "devices, and for a tensor of PyTorch that requires a gradient; what __dlpack__ raises passes through.");
+      "devices, for masked elements, and for a tensor of PyTorch that requires a gradient; what __dlpack__ raises "
+      "passes through.");
   m.def("_shared", [](nb::handle x) { return imported({x, "asarray"}, false); });
   m.def("_copied", [](nb::handle x) { return imported({x, "tensor"}, true); });
   m.def("_refuse_gradient", [](const char* function, nb::handle x) { refuse_gradient({x, function}); });

@@ -138,6 +138,32 @@ def test_masked_elements_are_refused():
     assert (reel.ones(2, "f64") + x[::2]).tolist() == [2, 4]
 
 
+def test_from_dlpack_refuses_masked_elements():
+    x = np.ma.array([1.0, 2.0, 3.0], mask=[False, True, False])
+    with pytest.raises(reel.Error, match=r"\[from_dlpack\] 1 of 3 elements are masked"):
+        reel.from_dlpack(x)
+    assert reel.from_dlpack(x[::2]).tolist() == [1, 3]
+    whole = np.ma.array([1.0, 3.0], mask=False)
+    shared = reel.from_dlpack(whole)
+    whole[0] = 5
+    assert shared.tolist() == [5, 3]
+
+
+def test_masked_arrays_of_numpy_take_tensors_and_have_no_gradient():
+    x, t = np.ma.array([1.0, 2.0, 3.0], mask=[False, True, False]), reel.tensor([2.0, 2, 2], "f64")
+    for y, expected in ((x * t, [2, None, 6]), (x + t, [3, None, 5]), (x - t, [-1, None, 1]), (x / t, [0.5, None, 1.5])):
+        assert y.tolist() == expected
+    for f in (lambda t: reel.sum(x * (t + 1)), lambda t: x / (t + 1), lambda t: x**t, lambda t: x < t):
+        with pytest.raises(reel.Error, match=r"\[numpy.ma\] NumPy's masked arrays have no gradient.*Hint: reel.tensor\("):
+            reel.grad(f)(t)
+    assert reel.grad(lambda t: reel.sum(t * (x * reel.ones(3, "f64")).filled(0)))(t).tolist() == [1, 0, 3]
+
+
+def test_numpy_takes_dtypes():
+    for name in ("float32", "float64", "complex64", "complex128", "int32", "bool"):
+        assert np.zeros(2, reel.zeros(2, name).dtype).dtype == name
+
+
 def test_complex_numbers_of_python_take_the_precision_of_the_tensor():
     """In functions as by operators."""
     z, x, mask = reel.tensor([1 + 2j, 3]), reel.tensor([1.0, 2.0]), reel.tensor([True, False])
