@@ -3,10 +3,10 @@
 #include <filesystem>
 #include <memory>
 
+#include "backends/shared/temporary_folder.h"
 #include "engine/core/error.h"
 #include "tasks/data/speech_metrics.h"
 #include "tasks/io/spawn.h"
-#include "tasks/io/temporary_folder.h"
 
 namespace reel {
 

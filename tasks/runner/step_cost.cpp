@@ -8,12 +8,12 @@
 #include <cstring>
 #include <filesystem>
 
+#include "backends/shared/temporary_folder.h"
 #include "engine/core/error.h"
 #include "tasks/app/run_folder.h"
 #include "tasks/io/files.h"
 #include "tasks/io/lock.h"
 #include "tasks/io/spawn.h"
-#include "tasks/io/temporary_folder.h"
 #include "tasks/runner/program.h"
 #include "tasks/runner/record.h"
 

@@ -18,6 +18,8 @@
 #include <sstream>
 #include <string_view>
 
+#include "backends/shared/temporary_folder.h"
+
 extern char** environ;
 
 namespace reel::cpu {
@@ -46,22 +48,6 @@ std::vector<std::string> words(const std::string& text) {
   for (std::string word; stream >> word;) out.push_back(word);
   return out;
 }
-
-/// A folder of its own, which goes with the object.
-class Folder {
- public:
-  Folder() {
-    std::error_code failed;
-    std::string name = (fs::temp_directory_path(failed) / "reel-XXXXXX").string();
-    if (!failed && mkdtemp(name.data())) path = name;
-  }
-  Folder(const Folder&) = delete;
-  ~Folder() {
-    std::error_code failed;
-    if (!path.empty()) fs::remove_all(path, failed);
-  }
-  fs::path path;  // empty: it could not be made
-};
 
 bool write(const fs::path& path, const std::string& text) {
   std::error_code failed;
@@ -142,19 +128,22 @@ std::vector<GroupFunction> GroupCompiler::compile(const std::vector<std::string>
 }
 
 std::string GroupCompiler::compile_anew(const std::string& source) {
-  const Folder folder;
-  if (folder.path.empty() || !write(folder.path / "groups.cpp", source)) return {};
+  std::error_code failed;
+  const fs::path place = fs::temp_directory_path(failed);
+  if (failed) return {};
+  const TemporaryFolder folder((place / "reel").string());
+  if (!folder || !write(folder.file("groups.cpp"), source)) return {};
   for (const KernelHeader& h : own_headers()) {
-    if (!write(folder.path / h.name, h.text)) return {};
+    if (!write(folder.file(h.name), h.text)) return {};
   }
   std::vector<std::string> command{compiler_};
   for (std::string& word : words(REEL_CPU_OPTIONS)) command.push_back(std::move(word));
   for (const char* word : {"-w", "-shared", "-fPIC", "-o"}) command.emplace_back(word);
-  command.push_back(folder.path / "groups.so");
-  command.push_back("-I" + folder.path.string());
-  command.push_back(folder.path / "groups.cpp");
-  if (!run(command, folder.path)) return {};
-  std::ifstream file(folder.path / "groups.so", std::ios::binary);
+  command.push_back(folder.file("groups.so"));
+  command.push_back("-I" + folder.path());
+  command.push_back(folder.file("groups.cpp"));
+  if (!run(command, folder.path())) return {};
+  std::ifstream file(folder.file("groups.so"), std::ios::binary);
   std::ostringstream code;
   if (!(code << file.rdbuf())) return {};
   ++compiled_;
