@@ -48,13 +48,24 @@ struct Wanted {
   }
 };
 
-const std::vector<std::string>& pass_names() {
-  static const std::vector<std::string> names{"delay_gathers", "hoist", "sink_reductions", "dce", "rematerialize"};
+std::vector<std::string> pass_names() {
+  std::vector<std::string> names;
+  for (const LoopPass& pass : loop_passes) names.emplace_back(pass.name);
   return names;
 }
 
+/// What --without takes: passes, and two choices of how the loop then runs.
+std::vector<std::pair<std::string, bool ScanPasses::*>> pass_switches() {
+  std::vector<std::pair<std::string, bool ScanPasses::*>> out;
+  for (const LoopPass& pass : loop_passes)
+    if (pass.enabled) out.emplace_back(pass.name, pass.enabled);
+  out.emplace_back("fuse", &ScanPasses::fuse);
+  out.emplace_back("shard_batch", &ScanPasses::shard_batch);
+  return out;
+}
+
 void check_pass(const std::string& name, const std::string& option) {
-  const auto& known = pass_names();
+  const auto known = pass_names();
   if (std::find(known.begin(), known.end(), name) == known.end())
     throw Usage(fmt::format("{}: one of {} expected, got \"{}\"", option, fmt::join(known, ", "), name));
 }
@@ -133,10 +144,9 @@ void add_options(Options& options, ExplainOptions& o) {
   options.add("data", o.data, "with a preset or a run: folder of the data sets", "Step");
   options.flag("backward", o.backward, "also explain the backward pass", "Output");
   options.choice("pass", o.pass, pass_names(), "show only this pass", "Output");
-  std::vector<std::string> off = pass_names();
-  std::erase(off, "dce");
-  off.insert(off.end(), {"fuse", "shard_batch"});
-  options.list("without", o.without, off, "disable these passes, comma-separated", "Output");
+  std::vector<std::string> switched;
+  for (const auto& [name, enabled] : pass_switches()) switched.emplace_back(name);
+  options.list("without", o.without, switched, "disable these passes, comma-separated", "Output");
   options.flag("measure", o.measure, "run it and show the time of each group of ops", "Output");
   options.add("rate", o.rate, "Gflop/s of matrix products, for the bound; 0: measured with --measure", "Output",
               Bounds{.low = 0});
@@ -149,13 +159,8 @@ void add_options(Options& options, ExplainOptions& o) {
 
 ScanPasses passes_without(const std::string& names) {
   ScanPasses passes;
-  const std::map<std::string, bool ScanPasses::*> all{{"delay_gathers", &ScanPasses::delay_gathers},
-                                                      {"hoist", &ScanPasses::hoist},
-                                                      {"sink_reductions", &ScanPasses::sink_reductions},
-                                                      {"rematerialize", &ScanPasses::rematerialize},
-                                                      {"fuse", &ScanPasses::fuse},
-                                                      {"shard_batch", &ScanPasses::shard_batch}};
-  for (const std::string& name : split_list(names)) passes.*all.at(name) = false;
+  const std::vector<std::string> off = split_list(names);
+  for (const auto& [name, enabled] : pass_switches()) passes.*enabled = std::ranges::find(off, name) == off.end();
   return passes;
 }
 

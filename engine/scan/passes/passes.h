@@ -37,8 +37,18 @@ Tensor all_steps(const Program& body, const Program::Node& node, const Tensors& 
 /// The residuals that a body should save in addition to its outputs.
 std::vector<int> choose_residuals(const Program& body);
 
-/// Applies the passes of the pipeline. With REEL_PRINT_PASSES in the environment it prints the loop to stderr before
-/// the first pass and after each one that changed it.
+/// A pass, and what it does in a few words.
+struct LoopPass {
+  const char* name;
+  Loop (*run)(Loop, const ScanPasses&);
+  bool ScanPasses::*enabled;  // null: always
+  const char* rule;
+};
+/// All passes, in the order in which they run (pipeline.cpp).
+extern const LoopPass loop_passes[5];
+
+/// Applies them. With REEL_PRINT_PASSES in the environment it prints the loop to stderr before the first pass and after
+/// each one that changed it.
 Loop optimize(Loop loop, const ScanPasses& passes);
 
 }  // namespace reel

@@ -6,24 +6,13 @@
 
 namespace reel {
 
-namespace {
-
-struct Pass {
-  const char* name;
-  Loop (*run)(Loop, const ScanPasses&);
-  bool ScanPasses::*enabled;  // null: always
-  const char* rule;
-};
-
-constexpr Pass pipeline[] = {
+constexpr LoopPass loop_passes[] = {
     {"delay_gathers", delay_gathers, &ScanPasses::delay_gathers, "f(table[i]) = f(table)[i]"},
     {"hoist", hoist, &ScanPasses::hoist, "what needs only x or constants runs once, on [T, ...], in the prologue"},
     {"sink_reductions", sink_reductions, &ScanPasses::sink_reductions, "a sum over time is one op in the epilogue"},
     {"dce", dce, nullptr, "what no result needs is dropped"},
     {"rematerialize", rematerialize, &ScanPasses::rematerialize, "save or recompute for the gradient: a minimal cut"},
 };
-
-}  // namespace
 
 Loop optimize(Loop loop, const ScanPasses& passes) {
   const PlanWatch* const watch = plan_watch();
@@ -37,7 +26,7 @@ Loop optimize(Loop loop, const ScanPasses& passes) {
     last = std::move(now);
   };
   show(loop.signature.gradient ? "gradient of a scan" : "scan", "");
-  for (const Pass& pass : pipeline) {
+  for (const LoopPass& pass : loop_passes) {
     if (pass.enabled && !(passes.*pass.enabled)) continue;
     loop = pass.run(std::move(loop), passes);
     show(pass.name, pass.rule);
