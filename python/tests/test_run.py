@@ -9,6 +9,7 @@ import pytest
 
 import reel
 from programs import program
+from reel import _metrics, _run
 
 DELAY, LENGTH, SYMBOLS, BATCH, STEPS = 6, 3, 4, 5, 12
 
@@ -65,6 +66,13 @@ def test_a_run_of_a_program_is_read(folder):
     assert {"embedding", "cell1.W_r", "head.V", "optimizer.head.V.0"} <= run.checkpoint().keys()
     assert run.record["best"]["valid_loss"] == min(run.metrics["valid_loss"])
     assert run.best().keys() == {"embedding", "head.V", "head.c"} | {n for n in run.best() if n.startswith("cell")}
+
+
+def test_names_of_files_and_columns_are_those_of_the_programs(folder):
+    for name in (_run.CONFIG, _run.METRICS, _run.RECORD, _run.MODEL, _run.BEST, _run.CHECKPOINT):
+        assert (folder / name).is_file(), name
+    head = (folder / _run.METRICS).read_text().splitlines()[0]
+    assert head.split(",") == list(_metrics.COLUMNS)
 
 
 def test_its_model_is_rebuilt(folder):

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "tasks/app/options.h"
+#include "tasks/app/run_folder.h"
 #include "tasks/io/files.h"
 #include "tasks/io/lower.h"
 
@@ -15,11 +16,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char* files_of_runs[] = {"config.toml",      "metrics.csv",     "run.json",
-                                         "data.json",        "model.json",      "table.json",
-                                         "split.csv",        "vocabulary.json", "checkpoint.safetensors",
-                                         "best.safetensors", "curve.svg",       "curve.png",
-                                         "curve.pdf",        "report.html",     "lock"};
 constexpr const char* numbers_of_pictures[] = {"states", "changes", "gradients", "eigenvalues"};
 
 /// Where the path leads, whether or not a file is there.
@@ -47,8 +43,8 @@ bool is_of_picture(const fs::path& file) {
 }
 
 bool is_of_run(const fs::path& file) {
-  const bool known =
-      std::find(std::begin(files_of_runs), std::end(files_of_runs), file.filename()) != std::end(files_of_runs);
+  const std::string name = file.filename();
+  const bool known = is_run_file(name) || name == "lock";
   std::error_code error;
   return (known || is_of_picture(file)) && fs::exists(file.parent_path() / "config.toml", error);
 }

@@ -36,7 +36,10 @@ constexpr const char* best_file = "best.safetensors";
 constexpr const char* run_file = "run.json";
 constexpr std::string_view preset_mark = "# preset: ";  // in the first line of config.toml
 constexpr std::string_view python_mark = "# Made by Python's reel.Run\n";
-constexpr const char* header = "step,examples,seconds,train_loss,valid_loss,accuracy,grad_norm\n";
+
+constexpr std::string_view run_files[] = {config_file,  metrics_file, run_file,          "model.json",    "data.json",
+                                          "table.json", "split.csv",  "vocabulary.json", checkpoint_file, best_file,
+                                          "curve.svg",  "curve.png",  "curve.pdf",       "report.html"};
 
 constexpr std::uint64_t most_metrics = 1 << 30, most_text = 1 << 24, longest_row = 1 << 12;  // bytes
 
@@ -62,18 +65,13 @@ std::string make_dated(const std::string& task, const std::string& cell) {
 
 std::string text_of(double value) { return std::isnan(value) ? "" : fmt::format("{}", value); }
 
-std::string line_of(const RunFolder::Row& r) {
-  return fmt::format("{},{},{},{},{},{},{}\n", r.step, r.examples, text_of(r.seconds), text_of(r.train_loss),
-                     text_of(r.valid_loss), text_of(r.accuracy), text_of(r.grad_norm));
-}
+std::string header() { return fmt::format("{}\n", RunFolder::columns); }
+std::string line_of(const RunFolder::Row& row) { return row.str() + "\n"; }
 
 /// True for the names of files that runs write: the folder may also have files of the user.
 bool is_of_run(std::string_view name) {
-  constexpr std::string_view names[] = {config_file,   metrics_file, run_file,       "model.json",
-                                        "data.json",   "table.json", "split.csv",    "vocabulary.json",
-                                        "report.html", "sample.txt", "confusion.tsv"};
   constexpr std::string_view endings[] = {".safetensors", ".svg", ".png", ".pdf", ".wav"};
-  return std::ranges::find(names, name) != std::end(names) ||
+  return is_run_file(name) || name == "sample.txt" || name == "confusion.tsv" ||
          std::ranges::any_of(endings, [&](std::string_view ending) { return name.ends_with(ending); });
 }
 
@@ -104,6 +102,13 @@ std::optional<RunFolder::Row> row_of(std::string_view line) {
 }
 
 }  // namespace
+
+bool is_run_file(std::string_view name) { return std::ranges::find(run_files, name) != std::end(run_files); }
+
+std::string RunFolder::Row::str() const {
+  return fmt::format("{},{},{},{},{},{},{}", step, examples, text_of(seconds), text_of(train_loss), text_of(valid_loss),
+                     text_of(accuracy), text_of(grad_norm));
+}
 
 std::string task_in(const std::string& folder) {
   for (const char* name : {"model.json", run_file}) {
@@ -168,7 +173,7 @@ RunFolder RunFolder::create(const std::string& out, const std::string& task, con
   if (config) folder.notes_.push_back(out + ": held a run that ended before its first update; it starts anew");
   fs::remove(folder.file(checkpoint_file));
   write_atomically(folder.file(metrics_file),
-                   header);  // if the folder cannot be written, this fails now, not after an hour
+                   header());  // if the folder cannot be written, this fails now, not after an hour
   return folder;
 }
 
@@ -292,7 +297,7 @@ void RunFolder::add_row(const Row& row) {
   if (end.find('\n') == end.npos) end = read_end(file(metrics_file), static_cast<std::uint64_t>(size));
   // a line without a newline is what a crash left behind
   const off_t whole = size - static_cast<off_t>(end.size() - (end.rfind('\n') + 1));
-  const std::string line = (whole == 0 ? header : "") + line_of(row);
+  const std::string line = (whole == 0 ? header() : "") + line_of(row);
   if (ftruncate(csv.get(), whole) != 0) csv.fail("written");
   if (lseek(csv.get(), whole, SEEK_SET) < 0) csv.fail("written");
   try {
@@ -315,7 +320,7 @@ std::vector<RunFolder::Row> RunFolder::rows_in(const std::string& path, std::str
   std::size_t number = 0;
   for (std::size_t first = 0, end; (end = text.find('\n', first)) != text.npos; first = end + 1) {
     const std::string_view line = text.substr(first, end + 1 - first);
-    if (++number == 1 && line == header) continue;
+    if (++number == 1 && line == header()) continue;
     const std::optional<Row> row = row_of(line.substr(0, line.size() - 1));
     if (!row || number == 1)
       throw Error(fmt::format("{}:{}", path, number),
@@ -328,7 +333,7 @@ std::vector<RunFolder::Row> RunFolder::rows_in(const std::string& path, std::str
 void RunFolder::keep_rows_up_to(std::int64_t step) {
   if (!writes_) return;
   require_held();
-  std::string text = header;
+  std::string text = header();
   for (const Row& row : rows())
     if (row.step <= step) text += line_of(row);
   write_atomically(file(metrics_file), text);

@@ -51,6 +51,9 @@ std::string task_in(const std::string& folder);
 /// Throws Usage if the folder is that of a run of another task, or of none, as far as it says.
 void require_task(const std::string& folder, const std::string& task);
 
+/// True for the fixed names of a run's files, of which the lock, results of a task and pictures but the curve are none.
+bool is_run_file(std::string_view name);
+
 class RunFolder {
  public:
   /// A line of metrics.csv; an unknown number is NaN here and an empty field there.
@@ -58,7 +61,11 @@ class RunFolder {
     std::int64_t step = 0, examples = 0;
     double seconds = 0, train_loss = 0, valid_loss = 0, accuracy = 0, grad_norm = 0;
     bool operator==(const Row&) const = default;
+    /// Its fields, with commas between.
+    std::string str() const;
   };
+  /// The names of the fields, with commas between.
+  static constexpr std::string_view columns = "step,examples,seconds,train_loss,valid_loss,accuracy,grad_norm";
 
   /// Creates the folder `out`, or runs/TASK-CELL-DATE-TIME if that is empty. A run that died before its first update
   /// does not count as one. Throws Error if the folder cannot be written, holds a run, or another program is writing to

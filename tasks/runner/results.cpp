@@ -12,6 +12,7 @@
 
 #include "engine/core/error.h"
 #include "engine/core/parse.h"
+#include "tasks/app/options.h"
 #include "tasks/app/train.h"
 #include "tasks/data/csv.h"
 #include "tasks/io/files.h"
@@ -32,8 +33,7 @@ constexpr std::size_t most_points = 200;  // of a stored curve
 const std::vector<std::string> number_columns{
     "preset",  "seed",   "metric",    "unit",    "value",   "baseline", "parameters", "updates", "whole",   "seconds",
     "threads", "device", "processor", "kernels", "version", "commit",   "date",       "options", "command", "data"};
-const std::vector<std::string> curve_columns{"preset",     "seed",       "step",     "examples", "seconds",
-                                             "train_loss", "valid_loss", "accuracy", "grad_norm"};
+const std::vector<std::string> curve_columns = split_list(fmt::format("preset,seed,{}", RunFolder::columns));
 
 /// A run of a preset as it is stored; `options` marks those that it had.
 struct Stored {
@@ -199,9 +199,7 @@ std::string lines_of(const std::string& preset, std::uint64_t seed, const std::v
   const std::size_t every = curve.size() <= most_points + 1 ? 1 : (curve.size() + most_points - 1) / most_points;
   for (std::size_t i = 0; i < curve.size(); ++i) {
     if ((i + 1) % every != 0 && i + 1 != curve.size()) continue;
-    const RunFolder::Row& r = curve[i];
-    out += fmt::format("{},{},{},{},{},{},{},{},{}\n", csv_field(preset), seed, r.step, r.examples, number(r.seconds),
-                       number(r.train_loss), number(r.valid_loss), number(r.accuracy), number(r.grad_norm));
+    out += fmt::format("{},{},{}\n", csv_field(preset), seed, curve[i].str());
   }
   return out;
 }
