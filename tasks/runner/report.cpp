@@ -32,7 +32,8 @@ std::string padded(const std::string& text, std::size_t width) {
   return text + std::string(width > letters(text) ? width - letters(text) : 0, ' ');
 }
 
-std::string duration(double seconds) {
+/// "12.0 s", "3.5 min", "2.1 h"; "-" for none.
+std::string in_one_unit(double seconds) {
   if (!std::isfinite(seconds)) return "-";
   if (seconds < 60) return fmt::format("{:.1f} s", seconds);
   if (seconds < 3600) return fmt::format("{:.1f} min", seconds / 60);
@@ -51,7 +52,8 @@ std::string time_text(const ReportRow& row) {
     if (std::isfinite(run.seconds)) seconds += run.seconds;
     all_kept = all_kept && run.kept;
   }
-  return seconds > 0 ? duration(seconds) + (all_kept ? " (kept)" : "") : all_kept && first_done(row) ? "(kept)" : "-";
+  if (seconds > 0) return in_one_unit(seconds) + (all_kept ? " (kept)" : "");
+  return all_kept && first_done(row) ? "(kept)" : "-";
 }
 
 /// What the runs that did not diverge have.
