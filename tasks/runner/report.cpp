@@ -71,6 +71,11 @@ std::string numbers_text(const ReportRow& row, std::size_t measure) {
   return out;
 }
 
+/// The name of a row, or of one of its further measures.
+std::string label_of(const ReportRow& row, std::size_t measure) {
+  return row.preset.label + (measure > 0 ? ": " + row.preset.measures[measure].name : "");
+}
+
 std::string reported_text(const Measure& m) { return m.reported.empty() ? "-" : m.reported; }
 
 /// The width of the column of reported numbers, with the space behind it.
@@ -186,92 +191,126 @@ std::string report_base(const Report& r, const std::string& folder) {
   return (fs::path(folder) / r.table.name).string();
 }
 
-void write_report(const Report& r, const std::string& folder) {
-  const std::string base = report_base(r, folder);
-  const auto [figures, problems, unwritten] = draw_report(r, folder);
+namespace {
+
+/// What a page says below its table, a list in Markdown each.
+struct Remarks {
+  std::string verdicts, failed, notes;
+};
+
+Remarks remarks_on(const Report& r) {
+  Remarks out;
+  for (const std::string& note : r.table.notes) out.notes += "- " + note + "\n";
+  for (const ReportRow& row : r.rows) {
+    for (std::size_t m = 0; m < row.preset.measures.size(); ++m)
+      if (const Judgement judged = judge(r, row, m); judged.verdict == Verdict::fail)
+        out.verdicts += fmt::format("- {}: {}\n", label_of(row, m), judged.why);
+    if (const std::string p = problems_of(row); !p.empty())
+      out.failed += fmt::format("- {}: {}\n", row.preset.label, p);
+    for (const std::string& note : row.preset.notes) out.notes += fmt::format("- {}: {}\n", row.preset.label, note);
+  }
+  return out;
+}
+
+std::string markdown_row(const Report& r, const ReportRow& row, std::size_t m) {
+  const bool first = m == 0;
+  return fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", label_of(row, m),
+                     markdown_cell(reported_text(row.preset.measures[m])), measured_text(row, m),
+                     text_of(judge(r, row, m).verdict), first ? count_text(row) : "", first ? updates_text(row) : "",
+                     first ? time_text(row) : "");
+}
+
+std::string markdown_of(const Report& r, const ReportFigures& drawn) {
   std::string md = fmt::format("# {}\n\n{}, {}: `{}`\n\n", r.table.title, r.table.paper, r.table.where, r.table.name);
   md += fmt::format("Metric: {}. Budget: {:g} of the paper's updates. Seeds: {}{}. Device: {}.\n\n", quantity(r),
                     r.budget, r.seeds, r.seeds > 1 ? ", mean ± standard deviation" : "",
                     r.device.empty() ? "cpu" : r.device);
   md += "| preset | reported | measured | verdict | parameters | updates | time |\n|---|---|---|---|---|---|---|\n";
-  std::string failed, notes, verdicts;
-  for (const std::string& note : r.table.notes) notes += "- " + note + "\n";
-  for (const ReportRow& row : r.rows) {
-    for (std::size_t m = 0; m < row.preset.measures.size(); ++m) {
-      const Measure& measure = row.preset.measures[m];
-      const Judgement judged = judge(r, row, m);
-      const std::string label = row.preset.label + (m > 0 ? ": " + measure.name : "");
-      md += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", label, markdown_cell(reported_text(measure)),
-                        measured_text(row, m), text_of(judged.verdict), m > 0 ? "" : count_text(row),
-                        m > 0 ? "" : updates_text(row), m > 0 ? "" : time_text(row));
-      if (judged.verdict == Verdict::fail) verdicts += fmt::format("- {}: {}\n", label, judged.why);
-    }
-    if (const std::string p = problems_of(row); !p.empty()) failed += fmt::format("- {}: {}\n", row.preset.label, p);
-    for (const std::string& note : row.preset.notes) notes += fmt::format("- {}: {}\n", row.preset.label, note);
-  }
+  for (const ReportRow& row : r.rows)
+    for (std::size_t m = 0; m < row.preset.measures.size(); ++m) md += markdown_row(r, row, m);
   VerdictCount score;
   score.add(r);
   md += fmt::format("\n{}.\n", score.text());
-  if (!verdicts.empty()) md += "\nNot as the paper has it:\n\n" + verdicts;
-  if (!failed.empty()) md += "\nWithout a number:\n\n" + failed;
-  if (!notes.empty()) md += "\nNotes:\n\n" + notes;
-  for (const std::string& figure : figures) md += fmt::format("\n![{}]({})\n", r.table.title, figure);
-  for (const auto* lines : {&problems, &unwritten})
+  const Remarks remarks = remarks_on(r);
+  if (!remarks.verdicts.empty()) md += "\nNot as the paper has it:\n\n" + remarks.verdicts;
+  if (!remarks.failed.empty()) md += "\nWithout a number:\n\n" + remarks.failed;
+  if (!remarks.notes.empty()) md += "\nNotes:\n\n" + remarks.notes;
+  for (const std::string& figure : drawn.names) md += fmt::format("\n![{}]({})\n", r.table.title, figure);
+  for (const auto* lines : {&drawn.problems, &drawn.unwritten})
     for (const std::string& line : *lines) md += "\n" + one_line(line) + "\n";
-  write_atomically(base + ".md", md);
+  return md;
+}
 
+nlohmann::ordered_json json_of(const PresetRun& run) {
+  return {{"folder", run.folder},
+          {"seed", run.seed},
+          {"command", run.command},
+          {"measured", run.done() ? run.measured.front() : nan},
+          {"problem", run.interrupted ? "interrupted" : run.problem},
+          {"baseline", run.baseline},
+          {"parameters", run.parameters},
+          {"updates", run.updates},
+          {"whole", run.whole},
+          {"seconds", run.seconds},
+          {"threads", run.threads}};
+}
+
+/// A measure besides the main one.
+nlohmann::ordered_json json_of_column(const Report& r, const ReportRow& row, std::size_t m) {
+  const Measure& measure = row.preset.measures[m];
+  const Judgement judged = judge(r, row, m);
+  return {{"name", measure.name},
+          {"metric", measure.metric},
+          {"unit", measure.unit},
+          {"reported", measure.reported},
+          {"mean", row.mean(m)},
+          {"spread", row.spread(m)},
+          {"verdict", text_of(judged.verdict)},
+          {"why", judged.why}};
+}
+
+nlohmann::ordered_json json_of(const Report& r, const ReportRow& row) {
+  const Preset& p = row.preset;
+  const Measure& main = p.main();
+  const Judgement judged = judge(r, row, 0);
+  nlohmann::ordered_json line{{"preset", p.name},
+                              {"task", p.task},
+                              {"options", p.options},
+                              {"metric", main.metric},
+                              {"unit", main.unit},
+                              {"reported", main.reported},
+                              {"reported_value", nullptr},
+                              {"doubtful", main.doubtful},
+                              {"mean", row.mean()},
+                              {"spread", row.spread()},
+                              {"verdict", text_of(judged.verdict)},
+                              {"why", judged.why},
+                              {"exact_parameters", nullptr},
+                              {"notes", p.notes}};
+  if (main.value) line["reported_value"] = *main.value;
+  if (p.parameters) line["exact_parameters"] = *p.parameters;
+  for (std::size_t m = 1; m < p.measures.size(); ++m) line["columns"].push_back(json_of_column(r, row, m));
+  for (const PresetRun& run : row.runs) line["runs"].push_back(json_of(run));
+  return line;
+}
+
+nlohmann::ordered_json json_of(const Report& r, const std::vector<std::string>& figures) {
   nlohmann::ordered_json json{{"name", r.table.name},   {"title", r.table.title}, {"paper", r.table.paper},
                               {"where", r.table.where}, {"budget", r.budget},     {"seeds", r.seeds},
                               {"notes", r.table.notes}, {"figures", figures},     {"rows", nlohmann::json::array()}};
-  for (const ReportRow& row : r.rows) {
-    const Preset& p = row.preset;
-    const Measure& main = p.main();
-    const Judgement judged = judge(r, row, 0);
-    nlohmann::ordered_json line{{"preset", p.name},
-                                {"task", p.task},
-                                {"options", p.options},
-                                {"metric", main.metric},
-                                {"unit", main.unit},
-                                {"reported", main.reported},
-                                {"reported_value", nullptr},
-                                {"doubtful", main.doubtful},
-                                {"mean", row.mean()},
-                                {"spread", row.spread()},
-                                {"verdict", text_of(judged.verdict)},
-                                {"why", judged.why},
-                                {"exact_parameters", nullptr},
-                                {"notes", p.notes}};
-    if (main.value) line["reported_value"] = *main.value;
-    if (p.parameters) line["exact_parameters"] = *p.parameters;
-    if (p.measures.size() > 1) line["columns"] = nlohmann::json::array();
-    for (std::size_t m = 1; m < p.measures.size(); ++m) {
-      const Judgement column = judge(r, row, m);
-      line["columns"].push_back({{"name", p.measures[m].name},
-                                 {"metric", p.measures[m].metric},
-                                 {"unit", p.measures[m].unit},
-                                 {"reported", p.measures[m].reported},
-                                 {"mean", row.mean(m)},
-                                 {"spread", row.spread(m)},
-                                 {"verdict", text_of(column.verdict)},
-                                 {"why", column.why}});
-    }
-    if (!row.runs.empty()) line["runs"] = nlohmann::json::array();
-    for (const PresetRun& run : row.runs)
-      line["runs"].push_back({{"folder", run.folder},
-                              {"seed", run.seed},
-                              {"command", run.command},
-                              {"measured", run.done() ? run.measured.front() : nan},
-                              {"problem", run.interrupted ? "interrupted" : run.problem},
-                              {"baseline", run.baseline},
-                              {"parameters", run.parameters},
-                              {"updates", run.updates},
-                              {"whole", run.whole},
-                              {"seconds", run.seconds},
-                              {"threads", run.threads}});
-    json["rows"].push_back(line);
-  }
-  write_atomically(base + ".json", json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
-  if (!unwritten.empty()) throw Error(unwritten.front());
+  for (const ReportRow& row : r.rows) json["rows"].push_back(json_of(r, row));
+  return json;
+}
+
+}  // namespace
+
+void write_report(const Report& r, const std::string& folder) {
+  const std::string base = report_base(r, folder);
+  const ReportFigures drawn = draw_report(r, folder);
+  write_atomically(base + ".md", markdown_of(r, drawn));
+  write_atomically(base + ".json",
+                   json_of(r, drawn.names).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  if (!drawn.unwritten.empty()) throw Error(drawn.unwritten.front());
 }
 
 }  // namespace reel
