@@ -112,10 +112,74 @@ void add_means(PresetTable& table, const PresetSection& s) {
   mean->take_expected(table.means, 0);
 }
 
+/// Throws Error for a preset without a name, or with that of an earlier one.
+void check_label(const PresetSection& s, const Preset& p, const std::vector<Preset>& earlier) {
+  if (p.label.empty()) s.fail("cases or models expected");
+  const auto same = std::ranges::find(earlier, p.label, &Preset::label);
+  if (same == earlier.end()) return;
+  s.fail(
+      fmt::format("{} is the name of two presets: of case {} with model {}, and of case {} with model {}. Hint: "
+                  "rename one of these",
+                  p.label, same->in_case, same->model, p.in_case, p.model));
+}
+
+Measure main_measure(const PresetSection& s, const Preset& p) {
+  Measure main{.metric = s.text("metrics", p, s.text("metric"))};
+  if (main.metric.empty()) s.fail(fmt::format("{} has no metric", p.label));
+  main.unit = s.text("units", p, s.text("unit"));
+  s.take_reported(p, main);
+  return main;
+}
+
+/// A case or a model, and its options.
+using Side = PresetSection::Names::value_type;
+
+/// The preset of a case with a model, in the table so far.
+Preset preset_of(const PresetTable& table, const PresetSection& s, const Side& in_case, const Side& model,
+                 std::size_t line) {
+  Preset p;
+  p.in_case = in_case.first;
+  p.model = model.first;
+  p.label = p.in_case + (p.in_case.empty() || p.model.empty() ? "" : "-") + p.model;
+  check_label(s, p, table.presets);
+  p.name = fmt::format("{}/{}", table.name, p.label);
+  p.task = s.text("tasks", p, s.text("task"));
+  if (p.task.empty()) s.fail(fmt::format("{} has no task", p.label));
+  s.check_name(p.task, line);  // it is a program next to this one
+  for (const std::string& options : {s.text("options"), in_case.second, model.second, s.text("tweaks", p, "")}) {
+    const auto typed = words(options);
+    if (!typed) s.fail(fmt::format("{}: a quote is left open in the options {}", p.label, one_line(options)));
+    p.options.insert(p.options.end(), typed->begin(), typed->end());
+  }
+  p.measures.push_back(main_measure(s, p));
+  if (const auto count = s.number("parameters", p)) {
+    if (!(*count >= 0 && *count < 0x1p53)) s.fail(fmt::format("parameters: {} is no count of them", *count));
+    p.parameters = static_cast<std::int64_t>(*count);
+  }
+  p.epoch_updates = s.number("epoch_updates", p).value_or(0);
+  check_metric(s, p, p.main().metric);
+  p.notes = s.notes(p);
+  p.needs = s.text("needs", p, "");
+  return p;
+}
+
+/// Adds the preset of each case with each model.
+void add_presets(PresetTable& table, const PresetSection& s, std::size_t line) {
+  const PresetSection::Names cases = s.side("cases"), models = s.side("models");
+  if (cases.size() * models.size() > most_presets)
+    s.fail(fmt::format("{} cases of {} models are more than {} presets", cases.size(), models.size(), most_presets));
+  for (const Side& in_case : cases)
+    for (const Side& model : models)
+      if (s.has(in_case.first, model.first)) table.presets.push_back(preset_of(table, s, in_case, model, line));
+  s.check_names(table.presets, named);
+  s.take_expected(table.presets, 0);
+}
+
 PresetTable table_of(const std::string& file, const std::string& paper, const std::string& name,
                      const toml::table& toml) {
   const PresetSection s(file, name, toml, section_keys);
-  s.check_name(name, toml.source().begin.line);
+  const std::size_t line = toml.source().begin.line;
+  s.check_name(name, line);
   const std::string folder = fs::path(file).stem();
   const std::string where = s.text("where");
   PresetTable table{fmt::format("{}/{}", folder, name),
@@ -133,50 +197,7 @@ PresetTable table_of(const std::string& file, const std::string& paper, const st
     s.fail(fmt::format("figure: {} expected, got {}", fmt::join(figures, ", "), table.figure));
   table.curves = s.flag("curves");
   if (!s.text("note").empty()) table.notes.push_back(s.text("note"));
-  const PresetSection::Names cases = s.side("cases"), models = s.side("models");
-  if (cases.size() * models.size() > most_presets)
-    s.fail(fmt::format("{} cases of {} models are more than {} presets", cases.size(), models.size(), most_presets));
-  for (const auto& [in_case, case_options] : cases) {
-    for (const auto& [model, model_options] : models) {
-      if (!s.has(in_case, model)) continue;
-      Preset p;
-      p.in_case = in_case;
-      p.model = model;
-      p.label = in_case + (in_case.empty() || model.empty() ? "" : "-") + model;
-      if (p.label.empty()) s.fail("cases or models expected");
-      const auto same = std::ranges::find(table.presets, p.label, &Preset::label);
-      if (same != table.presets.end())
-        s.fail(
-            fmt::format("{} is the name of two presets: of case {} with model {}, and of case {} with model {}. Hint: "
-                        "rename one of these",
-                        p.label, same->in_case, same->model, in_case, model));
-      p.name = fmt::format("{}/{}", table.name, p.label);
-      p.task = s.text("tasks", p, s.text("task"));
-      if (p.task.empty()) s.fail(fmt::format("{} has no task", p.label));
-      s.check_name(p.task, toml.source().begin.line);  // it is a program next to this one
-      for (const std::string& options : {s.text("options"), case_options, model_options, s.text("tweaks", p, "")}) {
-        const auto typed = words(options);
-        if (!typed) s.fail(fmt::format("{}: a quote is left open in the options {}", p.label, one_line(options)));
-        p.options.insert(p.options.end(), typed->begin(), typed->end());
-      }
-      Measure main{.metric = s.text("metrics", p, s.text("metric"))};
-      if (main.metric.empty()) s.fail(fmt::format("{} has no metric", p.label));
-      main.unit = s.text("units", p, s.text("unit"));
-      s.take_reported(p, main);
-      p.measures.push_back(std::move(main));
-      if (const auto count = s.number("parameters", p)) {
-        if (!(*count >= 0 && *count < 0x1p53)) s.fail(fmt::format("parameters: {} is no count of them", *count));
-        p.parameters = static_cast<std::int64_t>(*count);
-      }
-      p.epoch_updates = s.number("epoch_updates", p).value_or(0);
-      check_metric(s, p, p.main().metric);
-      p.notes = s.notes(p);
-      p.needs = s.text("needs", p, "");
-      table.presets.push_back(std::move(p));
-    }
-  }
-  s.check_names(table.presets, named);
-  s.take_expected(table.presets, 0);
+  add_presets(table, s, line);
   add_columns(table, s);
   add_means(table, s);
   return table;
