@@ -92,9 +92,78 @@ void tell_hidden(const std::vector<Curve>& curves, const std::vector<Source>& so
   print_err("{}", notes);
 }
 
-int compare(int argc, const char* const* argv) {
-  CompareOptions o;
-  Options options("compare", "Plots the curves of several runs in one figure: SVG, PNG and PDF.");
+/// The curve of a run.
+Curve curve_of(const std::vector<RunFolder::Row>& rows, const std::string& name, const CompareOptions& o) {
+  Curve curve{name, {}};
+  for (const RunFolder::Row& row : rows)
+    if (const double x = x_of(row, o.x), y = metric_of(row, o.metric); std::isfinite(x) && std::isfinite(y)) {
+      curve.points.emplace_back(x, y);
+      curve.at.push_back(o.x == "seconds" ? static_cast<double>(row.step) : x);  // seeds never have the same seconds
+    }
+  return curve;
+}
+
+/// run.json, which is missing until the run ends.
+nlohmann::ordered_json record_in(const std::string& folder) {
+  std::error_code error;
+  const std::string file = folder + "/run.json";
+  return std::filesystem::exists(file, error) ? nlohmann::ordered_json::parse(read_file(file), nullptr, false)
+                                              : nlohmann::ordered_json();
+}
+
+struct Curves {
+  std::vector<Curve> all;
+  std::vector<Source> sources;     // of each
+  std::vector<double> baselines;   // of those that have one
+  std::vector<std::string> empty;  // runs without a curve, and why
+};
+
+/// The curves of the runs, under these names if there are some.
+Curves curves_of(const CompareOptions& o, const std::vector<std::string>& names) {
+  Curves out;
+  const std::vector<std::string> found = names_of_runs(o.runs, o.seeds == "each");
+  std::map<std::pair<std::string, std::string>, std::string> drawn;  // folders by name and options
+  for (std::size_t i = 0; i < o.runs.size(); ++i) {
+    const std::string &folder = o.runs[i], &name = names.empty() ? found[i] : names[i];
+    // With another name the same run is a curve of its own.
+    const std::string options = options_text(folder), run = options.empty() ? folder : options;
+    const auto [first, is_new] = drawn.try_emplace({name, run}, folder);
+    if (!is_new) {
+      print_err("compare: left out: {}: has the options and the seed of {}\n", one_line(folder),
+                one_line(first->second));
+      continue;
+    }
+    const std::vector<RunFolder::Row> rows = RunFolder::view(folder).rows();
+    const Curve curve = curve_of(rows, name, o);
+    const auto json = record_in(folder);
+    const bool has_diverged = json.is_object() && json.contains("diverged_at_step");
+    const std::string diverged = has_diverged ? json["diverged_at_step"].dump() : "";
+    if (rows.empty()) {
+      out.empty.push_back(fmt::format("{}: has no validation{}", folder,
+                                      has_diverged ? fmt::format("; it diverged at step {}", diverged) : ""));
+      continue;
+    }
+    if (curve.points.empty()) {
+      out.empty.push_back(fmt::format("{}: its metrics.csv has no {}", folder, o.metric));
+      continue;
+    }
+    out.all.push_back(curve);
+    if (json.is_object() && json.contains("baseline") && json["baseline"].is_number())
+      out.baselines.push_back(json["baseline"]);
+    out.sources.push_back({folder, text_in(json, "task"), diverged});
+  }
+  return out;
+}
+
+/// The tasks that are known.
+std::set<std::string> tasks_of(const std::vector<Source>& sources) {
+  std::set<std::string> tasks;
+  for (const Source& source : sources) tasks.insert(source.task);
+  tasks.erase("");
+  return tasks;
+}
+
+void add_options(Options& options, CompareOptions& o) {
   options.arguments("RUN...", o.runs);
   options.add("out", o.out, "figure to write, FILE.svg; FILE.png and FILE.pdf are written next to it", "Figure");
   options.choice("metric", o.metric, curve_metrics(), "metric on the y axis", "Figure");
@@ -116,72 +185,38 @@ int compare(int argc, const char* const* argv) {
       "23.8x14.3",
       "Figure");
   options.add("font", o.font, "font family, size in points, or both, e.g. Times,9; empty: sans serif", "Figure");
-  options.parse(argc, argv);
+}
+
+/// Throws Usage for options that no figure can have.
+void check(const CompareOptions& o, const Options& options) {
   if (o.runs.empty()) throw Usage("folders of runs expected, as arguments");
-  const std::filesystem::path out = o.out;
-  if (out.extension() != ".svg") throw Usage(fmt::format("--out {}: a name that ends with .svg expected", o.out));
+  if (std::filesystem::path(o.out).extension() != ".svg")
+    throw Usage(fmt::format("--out {}: a name that ends with .svg expected", o.out));
   require_output_file("out", o.out, {{"config", options.config()}});
   if (!o.names.empty() && ("," + o.names + ",").find(",,") != std::string::npos)
     throw Usage(fmt::format("--names {}: a name for each run expected, got an empty one", o.names));
-  const std::vector<std::string> names = split_list(o.names);
-  if (!names.empty() && names.size() != o.runs.size())
+  if (const auto names = split_list(o.names); !names.empty() && names.size() != o.runs.size())
     throw Usage(fmt::format("--names: {} names for {} runs", names.size(), o.runs.size()));
+}
 
+int compare(int argc, const char* const* argv) {
+  CompareOptions o;
+  Options options("compare", "Plots the curves of several runs in one figure: SVG, PNG and PDF.");
+  add_options(options, o);
+  options.parse(argc, argv);
+  check(o, options);
+  const std::vector<std::string> names = split_list(o.names);
   const PictureStyle style = picture_style("size", o.size, "font", o.font);
 
-  CurvesPicture picture{o.title, words_of_x(o.x), metric_words(o.metric), {}};
-  const std::vector<std::string> found = names_of_runs(o.runs, o.seeds == "each");
-  std::vector<Source> sources;  // of each curve
-  std::vector<std::string> empty;
-  std::map<std::pair<std::string, std::string>, std::string> drawn;  // folders by name and options
-  std::vector<double> baselines;
-  for (std::size_t i = 0; i < o.runs.size(); ++i) {
-    const std::string& folder = o.runs[i];
-    Curve curve{names.empty() ? found[i] : names[i], {}};
-    // With another name the same run is a curve of its own.
-    const std::string options = options_text(folder), run = options.empty() ? folder : options;
-    const auto [first, is_new] = drawn.try_emplace({curve.name, run}, folder);
-    if (!is_new) {
-      print_err("compare: left out: {}: has the options and the seed of {}\n", one_line(folder),
-                one_line(first->second));
-      continue;
-    }
-    const std::vector<RunFolder::Row> rows = RunFolder::view(folder).rows();
-    for (const RunFolder::Row& row : rows)
-      if (const double x = x_of(row, o.x), y = metric_of(row, o.metric); std::isfinite(x) && std::isfinite(y)) {
-        curve.points.emplace_back(x, y);
-        curve.at.push_back(o.x == "seconds" ? static_cast<double>(row.step) : x);  // seeds never have the same seconds
-      }
-    std::error_code error;
-    const std::string file = folder + "/run.json";  // missing until the run ends
-    const auto json = std::filesystem::exists(file, error)
-                          ? nlohmann::ordered_json::parse(read_file(file), nullptr, false)
-                          : nlohmann::ordered_json();
-    const bool has_diverged = json.is_object() && json.contains("diverged_at_step");
-    const std::string diverged = has_diverged ? json["diverged_at_step"].dump() : "";
-    if (rows.empty()) {
-      empty.push_back(fmt::format("{}: has no validation{}", folder,
-                                  has_diverged ? fmt::format("; it diverged at step {}", diverged) : ""));
-      continue;
-    }
-    if (curve.points.empty()) {
-      empty.push_back(fmt::format("{}: its metrics.csv has no {}", folder, o.metric));
-      continue;
-    }
-    picture.curves.push_back(curve);
-    if (json.is_object() && json.contains("baseline") && json["baseline"].is_number())
-      baselines.push_back(json["baseline"]);
-    sources.push_back({folder, text_in(json, "task"), diverged});
-  }
-  if (picture.curves.empty())
+  auto [curves, sources, baselines, empty] = curves_of(o, names);
+  if (curves.empty())
     throw Error("compare", fmt::format("no picture {}: there is nothing to draw: {}", o.out, fmt::join(empty, "; ")));
   for (const std::string& what : empty) print_err("compare: left out: {}\n", one_line(what));
-  std::set<std::string> different;
-  for (const Source& source : sources) different.insert(source.task);
-  different.erase("");
+  CurvesPicture picture{o.title, words_of_x(o.x), metric_words(o.metric), std::move(curves)};
+  const std::set<std::string> tasks = tasks_of(sources);
   // a figure for a column of a paper has a caption
-  if (picture.title.empty() && different.size() == 1 && !narrow(style)) picture.title = *different.begin();
-  for (std::size_t i = 0; different.size() > 1 && names.empty() && i < sources.size(); ++i)
+  if (picture.title.empty() && tasks.size() == 1 && !narrow(style)) picture.title = *tasks.begin();
+  for (std::size_t i = 0; tasks.size() > 1 && names.empty() && i < sources.size(); ++i)
     if (!sources[i].task.empty()) picture.curves[i].name = sources[i].task + ", " + picture.curves[i].name;
   tell_means(picture.curves, sources, o.x == "examples" ? "examples" : "updates",
              names.empty() ? ". Hint: --seeds each" : "");
