@@ -167,10 +167,7 @@ std::string ruin_table(const MechanismOptions& o, Backend& device) {
   return tsv;
 }
 
-int mechanism(int argc, const char* const* argv) {
-  MechanismOptions o;
-  Options options("mechanism",
-                  "Copying and adding with hand-constructed weights (Henaff et al. 2016); gradients of SRNN.");
+void add_options(Options& options, MechanismOptions& o) {
   options.choice("solution", o.solution, {"copying", "adding", "ruin"},
                  "problem to solve; ruin: how often an SRNN unit loses its gradient before the unit has grown by T",
                  "Task");
@@ -193,7 +190,10 @@ int mechanism(int argc, const char* const* argv) {
   options.add("threads", o.threads, "CPU threads", "Run", Bounds{.low = 1, .high = 1024});
   options.flag("dry-run", o.dry_run, "print the number of trials and exit", "Run");
   options.presets("mechanism");
-  options.parse(argc, argv);
+}
+
+/// Throws Usage for options that do not go together; says which have no effect.
+void check(const MechanismOptions& o, const Options& options) {
   if (!o.picture.empty() && o.solution != "copying")
     throw Usage("--picture: only the table of --solution copying has one");
   if (o.cell != "lt_rnn" && o.solution != "adding")
@@ -209,8 +209,18 @@ int mechanism(int argc, const char* const* argv) {
   for (const char* option : {"symbols", "delay", "planes"})
     if (o.solution != "copying" && options.typed(option))
       print_err("note: --{} has no effect: it is for copying, and --solution is {}\n", option, o.solution);
+}
+
+int mechanism(int argc, const char* const* argv) {
+  MechanismOptions o;
+  Options options("mechanism",
+                  "Copying and adding with hand-constructed weights (Henaff et al. 2016); gradients of SRNN.");
+  add_options(options, o);
+  options.parse(argc, argv);
+  check(o, options);
   if (o.dry_run) {
-    const std::size_t fields = lengths.size() * (o.solution == "copying" ? numbers("symbols", o.symbols).size() : 1);
+    const std::size_t fields =
+        numbers("lengths", o.lengths).size() * (o.solution == "copying" ? numbers("symbols", o.symbols).size() : 1);
     print_out("{} by hand: {} setting{}, {} draw{} of each\n", o.solution, fields, fields == 1 ? "" : "s", o.draws,
               o.draws == 1 ? "" : "s");
     return 0;
