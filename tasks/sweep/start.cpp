@@ -257,38 +257,37 @@ void add_options(Options& options, SweepOptions& o) {
     options.hint(name, fmt::format("options of the task stand behind --, as in: sweep TASK ... -- --{} X", name));
 }
 
-Sweep open_or_define(SweepOptions& o, const Options& options, const std::vector<std::string>& task_options) {
+namespace {
+
+/// The sweep in the folder that the call names, with what the call changes.
+Sweep open_sweep(SweepOptions& o, const Options& options, const std::vector<std::string>& task_options) {
   const std::string& name = o.names[0];
-  if (!is_program(name) && holds_sweep(name)) {
-    for (const char* option : {"out", "grid", "seeds", "sample", "sample-seed", "stop-below", "halving", "rungs"})
-      if (options.given(option))
-        throw Usage(
-            fmt::format("--{}: {} has what it was defined with. Hint: the first command with more values extends it",
-                        option, name));
-    if (!task_options.empty()) throw Usage(fmt::format("{}: {} has its options of the task", task_options[0], name));
-    Sweep sweep = read_sweep(name);
-    if (o.gather || options.given("worker")) {
-      take_metric(sweep, o, options);
-      if (options.given("metric")) check_together(sweep.halving, sweep.metric, 0);
-      if (o.gather && options.given("metric")) require_metric(sweep);
-      return sweep;
-    }
-    const std::string before = sweep.metric;
-    take_settings(sweep, o, options);
-    take_engine(sweep, o, options);
-    check_together(sweep.halving, sweep.metric, o.hours);
-    if (options.given("metric")) require_metric(sweep);
-    if (sweep.halving > 0 && sweep.metric != before)
-      print_err(
-          "sweep: --metric {0} now chooses the runs that go on, instead of {1}. Hint: --gather for a table alone\n",
-          sweep.metric, before);
-    if (!o.dry_run) write_sweep(sweep);
+  for (const char* option : {"out", "grid", "seeds", "sample", "sample-seed", "stop-below", "halving", "rungs"})
+    if (options.given(option))
+      throw Usage(fmt::format(
+          "--{}: {} has what it was defined with. Hint: the first command with more values extends it", option, name));
+  if (!task_options.empty()) throw Usage(fmt::format("{}: {} has its options of the task", task_options[0], name));
+  Sweep sweep = read_sweep(name);
+  if (o.gather || options.given("worker")) {
+    take_metric(sweep, o, options);
+    if (options.given("metric")) check_together(sweep.halving, sweep.metric, 0);
+    if (o.gather && options.given("metric")) require_metric(sweep);
     return sweep;
   }
-  if (o.gather || options.given("worker"))
-    throw Usage(fmt::format("{}: the folder of a sweep expected. Hint: sweep DIR --{}", name,
-                            o.gather ? "gather" : "worker N"));
+  const std::string before = sweep.metric;
+  take_settings(sweep, o, options);
+  take_engine(sweep, o, options);
+  check_together(sweep.halving, sweep.metric, o.hours);
+  if (options.given("metric")) require_metric(sweep);
+  if (sweep.halving > 0 && sweep.metric != before)
+    print_err("sweep: --metric {0} now chooses the runs that go on, instead of {1}. Hint: --gather for a table alone\n",
+              sweep.metric, before);
+  if (!o.dry_run) write_sweep(sweep);
+  return sweep;
+}
 
+/// A new sweep of the task that the call names, or the one in --out, extended.
+Sweep define_or_extend(SweepOptions& o, const Options& options, const std::vector<std::string>& task_options) {
   check_search(o, options);
   Sweep sweep = define(o, task_options);
   std::unique_ptr<Defining> defining;
@@ -316,6 +315,17 @@ Sweep open_or_define(SweepOptions& o, const Options& options, const std::vector<
   for (const std::string& note : notes) print_err("sweep: {}\n", one_line(note));
   if (!o.dry_run) write_sweep(sweep);
   return sweep;
+}
+
+}  // namespace
+
+Sweep open_or_define(SweepOptions& o, const Options& options, const std::vector<std::string>& task_options) {
+  const std::string& name = o.names[0];
+  if (!is_program(name) && holds_sweep(name)) return open_sweep(o, options, task_options);
+  if (o.gather || options.given("worker"))
+    throw Usage(fmt::format("{}: the folder of a sweep expected. Hint: sweep DIR --{}", name,
+                            o.gather ? "gather" : "worker N"));
+  return define_or_extend(o, options, task_options);
 }
 
 std::string listing(const Sweep& sweep) {
