@@ -8,35 +8,25 @@
 
 namespace reel {
 
-std::vector<std::string> without_effect(const Options& options, const Shared& shared, const Task& task,
-                                        const TaskProgram& program, const Model& made) {
-  const ModelOptions& model = shared.model;
-  const OptimizerOptions &rule = shared.optimizer, usual_rule;
-  const ScheduleOptions &rate = shared.train.schedule, usual_rate;
-  const std::string &kind = rule.kind, &schedule = rate.kind;
+namespace {
+
+/// An option that may change nothing.
+struct Condition {
+  const char* option;
+  bool set, works;  // set: to a value that does not mean "without"
+  std::string why;  // it does not work
+};
+using Conditions = std::vector<Condition>;
+
+Conditions of_model(const ModelOptions& model, const Task& task, const TaskProgram& program, const Model& made) {
   const bool carries = !model.bidirectional && std::any_of(made.cells().begin(), made.cells().end(),
                                                            [](const auto& cell) { return cell->recurrent(); });
   const bool own_model = program.model != nullptr;  // not a stack of cells
   const bool stack = own_model || layers_of(model).size() > 1, drops = own_model || model.dropout > 0;
   const bool symbols = task.shape().vocabulary > 0, embeds = model.input == "embedding";
-  const bool sgd = kind == "sgd", rmsprop = kind == "rmsprop",
-             adam = kind == "adam" || kind == "adamw" || kind == "amsgrad";
-  const bool step = schedule == "step", plateau = schedule == "plateau", window = schedule == "window",
-             to_end = schedule == "cosine" || schedule == "linear";
-
-  const ExampleOptions& examples = shared.train.examples;
-  const Parts parts = task.parts();
-  const bool fixed = examples.examples > 0 || parts.train > 0;
-
   const std::string one = "it works between layers, and there is one. Hint: --layers 2",
                     numbers = "the inputs are numbers";
-  const auto only = [&](const char* of) { return fmt::format("it is for {}, and --optimizer is {}", of, kind); };
-  const auto falls = [&](const char* of) { return fmt::format("it is for {}, and --schedule is {}", of, schedule); };
-  const struct {
-    const char* option;
-    bool set, works;
-    std::string why;
-  } all[] = {
+  return {
       {"layer-norm", model.layer_norm, stack, one},
       {"residual", model.residual, stack, one},
       {"dropout", model.dropout > 0, stack, one},
@@ -46,27 +36,60 @@ std::vector<std::string> without_effect(const Options& options, const Shared& sh
       {"reset-every", true, carries,
        model.bidirectional ? "--bidirectional reads whole sequences, and no states carry over"
                            : fmt::format("--cell {} has no states that carry over", model.cell)},
-      {"shuffle", !examples.shuffle, fixed && !parts.ordered,
-       fixed ? "examples continue each other and are never shuffled" : "the examples of each update are new ones"},
-      {"momentum", rule.momentum != usual_rule.momentum, sgd, only("sgd")},
-      {"decay", rule.decay != usual_rule.decay, rmsprop, only("rmsprop")},
-      {"rms-start", rule.rms_start != usual_rule.rms_start, rmsprop, only("rmsprop")},
-      {"epsilon-place", rule.epsilon_inside, rmsprop, only("rmsprop")},
-      {"epsilon", rule.epsilon != usual_rule.epsilon, !sgd, only("all others")},
-      {"beta1", rule.beta1 != usual_rule.beta1, adam, only("adam, adamw, amsgrad")},
-      {"beta2", rule.beta2 != usual_rule.beta2, adam, only("adam, adamw, amsgrad")},
-      {"lr-floor", rate.floor != usual_rate.floor, to_end, falls("cosine, linear")},
-      {"lr-every", rate.every != usual_rate.every, step, falls("step")},
-      {"lr-factor", rate.factor != usual_rate.factor, step || plateau || window, falls("step, plateau, window")},
-      {"lr-patience", rate.patience != usual_rate.patience, plateau || window, falls("plateau, window")},
-      {"lr-after", rate.after != usual_rate.after, window, falls("window")},
   };
+}
+
+Conditions of_examples(const ExampleOptions& examples, const Parts& parts) {
+  const bool fixed = examples.examples > 0 || parts.train > 0;
+  return {{"shuffle", !examples.shuffle, fixed && !parts.ordered,
+           fixed ? "examples continue each other and are never shuffled" : "the examples of each update are new ones"}};
+}
+
+Conditions of_optimizer(const OptimizerOptions& rule) {
+  const OptimizerOptions usual;
+  const std::string& kind = rule.kind;
+  const bool sgd = kind == "sgd", rmsprop = kind == "rmsprop",
+             adam = kind == "adam" || kind == "adamw" || kind == "amsgrad";
+  const auto only = [&](const char* of) { return fmt::format("it is for {}, and --optimizer is {}", of, kind); };
+  return {
+      {"momentum", rule.momentum != usual.momentum, sgd, only("sgd")},
+      {"decay", rule.decay != usual.decay, rmsprop, only("rmsprop")},
+      {"rms-start", rule.rms_start != usual.rms_start, rmsprop, only("rmsprop")},
+      {"epsilon-place", rule.epsilon_inside, rmsprop, only("rmsprop")},
+      {"epsilon", rule.epsilon != usual.epsilon, !sgd, only("all others")},
+      {"beta1", rule.beta1 != usual.beta1, adam, only("adam, adamw, amsgrad")},
+      {"beta2", rule.beta2 != usual.beta2, adam, only("adam, adamw, amsgrad")},
+  };
+}
+
+Conditions of_schedule(const ScheduleOptions& rate) {
+  const ScheduleOptions usual;
+  const std::string& kind = rate.kind;
+  const bool step = kind == "step", plateau = kind == "plateau", window = kind == "window",
+             to_end = kind == "cosine" || kind == "linear";
+  const auto falls = [&](const char* of) { return fmt::format("it is for {}, and --schedule is {}", of, kind); };
+  return {
+      {"lr-floor", rate.floor != usual.floor, to_end, falls("cosine, linear")},
+      {"lr-every", rate.every != usual.every, step, falls("step")},
+      {"lr-factor", rate.factor != usual.factor, step || plateau || window, falls("step, plateau, window")},
+      {"lr-patience", rate.patience != usual.patience, plateau || window, falls("plateau, window")},
+      {"lr-after", rate.after != usual.after, window, falls("window")},
+  };
+}
+
+}  // namespace
+
+std::vector<std::string> without_effect(const Options& options, const Shared& shared, const Task& task,
+                                        const TaskProgram& program, const Model& made) {
   std::vector<std::string> notes;
   const auto note = [&](const std::string& option, const std::string& why) {
     if (options.typed(option)) notes.push_back(fmt::format("--{} has no effect: {}", option, why));
   };
-  for (const auto& [option, set, works, why] : all)
-    if (set && !works) note(option, why);
+  for (const Conditions& all :
+       {of_model(shared.model, task, program, made), of_examples(shared.train.examples, task.parts()),
+        of_optimizer(shared.optimizer), of_schedule(shared.train.schedule)})
+    for (const auto& [option, set, works, why] : all)
+      if (set && !works) note(option, why);
   for (const CellType& type : cell_registry())
     for (const auto& [setting, why] : Settings(type.name, type.settings, options.settings(type.name)).without_effect())
       note(fmt::format("{}.{}", type.name, setting), fmt::format("--{}.{}", type.name, why));
