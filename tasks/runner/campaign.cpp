@@ -152,77 +152,109 @@ bool cheapest_first(std::vector<Job>& jobs, const std::vector<Chosen>& chosen, c
   return costs.measured();
 }
 
+/// The runs, some at a time, and what became of them.
+class Campaign {
+ public:
+  Campaign(std::vector<Chosen>& chosen, const CampaignOptions& o, const Interrupt& interrupt,
+           const std::function<void(std::size_t, std::size_t)>& complete);
+  CampaignEnd run();
+
+ private:
+  void run(const Job& job);
+  void end(std::size_t table, std::size_t row);
+  /// Seconds.
+  double left() const {
+    return o_.hours > 0 ? o_.hours * 3600 - std::chrono::duration<double>(Clock::now() - start_).count() : INFINITY;
+  }
+
+  const Clock::time_point start_ = Clock::now();
+  std::vector<Chosen>& chosen_;
+  const CampaignOptions& o_;
+  const Interrupt& interrupt_;
+  const std::function<void(std::size_t, std::size_t)>& complete_;
+  const Stored stored_;
+  std::vector<Job> jobs_;
+  std::vector<std::vector<std::vector<PresetRun>>> runs_;  // [table][row][seed]
+  std::vector<std::vector<std::size_t>> open_;             // runs of a row that have not ended
+
+  std::mutex mutex_;  // of all that follows, and of what is printed
+  LiveLine live_;
+  std::size_t running_ = 0, skipped_ = 0, cut_ = 0;
+  double cheapest_ = INFINITY;  // of those skipped
+  bool worked_ = false;         // the next call has less to do
+};
+
+Campaign::Campaign(std::vector<Chosen>& chosen, const CampaignOptions& o, const Interrupt& interrupt,
+                   const std::function<void(std::size_t, std::size_t)>& complete)
+    : chosen_(chosen), o_(o), interrupt_(interrupt), complete_(complete), stored_(stored_runs(chosen, o.results)) {
+  const auto seeds = static_cast<std::size_t>(o.seeds);
+  for (std::size_t t = 0; t < chosen.size(); ++t) {
+    const std::size_t rows = chosen[t].report.rows.size();
+    runs_.emplace_back(rows, std::vector<PresetRun>(seeds));
+    open_.emplace_back(rows, seeds);
+    for (std::size_t r = 0; r < rows; ++r)
+      for (std::size_t s = 0; s < seeds; ++s) jobs_.push_back({t, r, s + 1});
+  }
+}
+
+CampaignEnd Campaign::run() {
+  worked_ = o_.hours > 0 && cheapest_first(jobs_, chosen_, stored_, o_, interrupt_);
+  in_parallel(jobs_.size(), static_cast<std::size_t>(o_.jobs), [&](std::size_t i) { run(jobs_[i]); });
+  for (std::size_t t = 0; t < open_.size(); ++t)
+    for (std::size_t r = 0; r < open_[t].size(); ++r)
+      if (open_[t][r] > 0) end(t, r);
+  const bool goes_on = cut_ > 0 || (worked_ && cheapest_ < o_.hours * 3600);
+  return {jobs_.size(), skipped_ + cut_, skipped_ > 0 && !goes_on ? cheapest_ : 0};
+}
+
+/// Called for several at once.
+void Campaign::run(const Job& job) {
+  if (interrupt_.requested()) return;
+  if (left() < job.cost) {
+    const std::lock_guard lock(mutex_);
+    ++skipped_;
+    cheapest_ = std::min(cheapest_, job.cost);
+    return;
+  }
+  const Preset& preset = chosen_[job.table].report.rows[job.row].preset;
+  PresetRunOptions how = o_.run;
+  how.seed = job.seed;
+  {
+    const std::lock_guard lock(mutex_);
+    ++running_;
+  }
+  const auto waiting = [&](const std::string& line) {
+    const std::lock_guard lock(mutex_);
+    const std::string others = running_ > 1 ? fmt::format("{} running: ", running_) : "";
+    const std::string name = chosen_.size() > 1 ? preset.name : preset.label;
+    live_.show(fmt::format("{}{}, seed {}: {}", others, name, job.seed, line));
+    return interrupt_.requested() || left() < 0;
+  };
+  std::optional<PresetRun> known = stored_result(stored_, preset, how, o_.results);
+  PresetRun run = known ? *std::move(known) : run_preset(preset, how, waiting);
+  const std::lock_guard lock(mutex_);
+  --running_;
+  if (run.interrupted && !interrupt_.requested()) ++cut_;
+  if (!run.kept && run.problem.empty()) worked_ = true;
+  runs_[job.table][job.row][job.seed - 1] = std::move(run);
+  if (--open_[job.table][job.row] == 0) end(job.table, job.row);
+}
+
+/// Puts the runs of a row into its report.
+void Campaign::end(std::size_t table, std::size_t row) {
+  std::vector<PresetRun>& ended = chosen_[table].report.rows[row].runs;
+  for (PresetRun& run : runs_[table][row])
+    if (!run.folder.empty() || !run.problem.empty() || run.kept) ended.push_back(std::move(run));
+  if (ended.empty()) return;  // stopped before it began
+  live_.clear();
+  complete_(table, row);
+}
+
 }  // namespace
 
 CampaignEnd run_campaign(std::vector<Chosen>& chosen, const CampaignOptions& o, const Interrupt& interrupt,
                          const std::function<void(std::size_t, std::size_t)>& complete) {
-  const auto start = Clock::now();
-  const auto left = [&] {  // seconds
-    return o.hours > 0 ? o.hours * 3600 - std::chrono::duration<double>(Clock::now() - start).count() : INFINITY;
-  };
-  const auto seeds = static_cast<std::size_t>(o.seeds);
-  std::vector<Job> jobs;
-  std::vector<std::vector<std::vector<PresetRun>>> runs;  // [table][row][seed]
-  std::vector<std::vector<std::size_t>> open;             // runs of a row that have not ended
-  for (std::size_t t = 0; t < chosen.size(); ++t) {
-    const std::size_t rows = chosen[t].report.rows.size();
-    runs.emplace_back(rows, std::vector<PresetRun>(seeds));
-    open.emplace_back(rows, seeds);
-    for (std::size_t r = 0; r < rows; ++r)
-      for (std::size_t s = 0; s < seeds; ++s) jobs.push_back({t, r, s + 1});
-  }
-  const Stored stored = stored_runs(chosen, o.results);
-  bool worked = o.hours > 0 && cheapest_first(jobs, chosen, stored, o, interrupt);  // the next call has less to do
-
-  std::mutex mutex;  // of the lines, and of what is printed
-  LiveLine live;
-  std::size_t running = 0, skipped = 0, cut = 0;
-  double cheapest = INFINITY;  // of those skipped
-  const auto end = [&](std::size_t t, std::size_t r) {
-    for (PresetRun& run : runs[t][r])
-      if (!run.folder.empty() || !run.problem.empty() || run.kept)
-        chosen[t].report.rows[r].runs.push_back(std::move(run));
-    if (chosen[t].report.rows[r].runs.empty()) return;  // stopped before it began
-    live.clear();
-    complete(t, r);
-  };
-  in_parallel(jobs.size(), static_cast<std::size_t>(o.jobs), [&](std::size_t i) {
-    const Job& job = jobs[i];
-    if (interrupt.requested()) return;
-    if (left() < job.cost) {
-      const std::lock_guard lock(mutex);
-      ++skipped;
-      cheapest = std::min(cheapest, job.cost);
-      return;
-    }
-    const Preset& preset = chosen[job.table].report.rows[job.row].preset;
-    PresetRunOptions how = o.run;
-    how.seed = job.seed;
-    {
-      const std::lock_guard lock(mutex);
-      ++running;
-    }
-    const auto waiting = [&](const std::string& line) {
-      const std::lock_guard lock(mutex);
-      const std::string others = running > 1 ? fmt::format("{} running: ", running) : "";
-      const std::string name = chosen.size() > 1 ? preset.name : preset.label;
-      live.show(fmt::format("{}{}, seed {}: {}", others, name, job.seed, line));
-      return interrupt.requested() || left() < 0;
-    };
-    std::optional<PresetRun> known = stored_result(stored, preset, how, o.results);
-    PresetRun run = known ? *std::move(known) : run_preset(preset, how, waiting);
-    const std::lock_guard lock(mutex);
-    --running;
-    if (run.interrupted && !interrupt.requested()) ++cut;
-    if (!run.kept && run.problem.empty()) worked = true;
-    runs[job.table][job.row][job.seed - 1] = std::move(run);
-    if (--open[job.table][job.row] == 0) end(job.table, job.row);
-  });
-  for (std::size_t t = 0; t < chosen.size(); ++t)
-    for (std::size_t r = 0; r < open[t].size(); ++r)
-      if (open[t][r] > 0) end(t, r);
-  const bool goes_on = cut > 0 || (worked && cheapest < o.hours * 3600);
-  return {jobs.size(), skipped + cut, skipped > 0 && !goes_on ? cheapest : 0};
+  return Campaign(chosen, o, interrupt, complete).run();
 }
 
 }  // namespace reel
