@@ -36,24 +36,58 @@ StepResult TrainingStep::operator()(const Batch& batch, const StepContext& at, T
   return out;
 }
 
+namespace {
+
+std::size_t index(std::int64_t k) { return static_cast<std::size_t>(k); }
+
+/// How a batch is cut into parts.
+struct Cut {
+  std::vector<double> entries;         // of each part
+  std::vector<std::int64_t> start{0};  // the first row of each part, and the number of all rows
+};
+
+/// The same on all ranks, of which each has its own parts.
+Cut cut_of(std::span<const Batch> parts, Ranks& ranks) {
+  const std::int64_t K = std::ssize(parts);
+  std::vector<double> sizes(2 * parts.size());  // of each part: entries, rows
+  for (std::int64_t k = ranks.rank(); k < K; k += ranks.size()) {
+    sizes[index(2 * k)] = entries_of(parts[index(k)]);
+    sizes[index(2 * k + 1)] = static_cast<double>(parts[index(k)].x.dim(1));
+  }
+  ranks.share(sizes, 2);
+  Cut cut;
+  for (std::int64_t k = 0; k < K; ++k) {
+    cut.entries.push_back(sizes[index(2 * k)]);
+    cut.start.push_back(cut.start.back() + static_cast<std::int64_t>(sizes[index(2 * k + 1)]));
+  }
+  return cut;
+}
+
+/// The last states of a batch, of those of its parts; the rows of other ranks' parts are 0.
+Tensors joined(const std::vector<Tensors>& of_parts, const Cut& cut, const Ranks& ranks, Backend& device) {
+  const Tensors& own = of_parts[index(ranks.rank())];
+  Tensors out;
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    Tensors rows;
+    for (std::int64_t k = 0; k < std::ssize(of_parts); ++k) {
+      Spec spec = own[i].spec();
+      spec.shape.set(0, cut.start[index(k + 1)] - cut.start[index(k)]);
+      rows.push_back(ranks.mine(k) ? of_parts[index(k)][i] : Tensor::zeros(spec.shape, spec.dtype, device));
+    }
+    out.push_back(concat(rows, 0));
+  }
+  return out;
+}
+
+}  // namespace
+
 /// One after the other, or those of this rank: the sums of gradients in gradients_, then an update. Returns the same
 /// numbers as pass().
 std::vector<double> TrainingStep::add_up(std::span<const Batch> parts, const StepContext& at, Tensors& carry,
                                          double scale) {
   const std::int64_t K = std::ssize(parts), ranks = ranks_.size();
-  const auto index = [](std::int64_t k) { return static_cast<std::size_t>(k); };
-  std::vector<double> sizes(2 * parts.size());  // of each part: entries, rows
-  for (std::int64_t k = ranks_.rank(); k < K; k += ranks) {
-    sizes[index(2 * k)] = entries_of(parts[index(k)]);
-    sizes[index(2 * k + 1)] = static_cast<double>(parts[index(k)].x.dim(1));
-  }
-  ranks_.share(sizes, 2);
-  double entries = 0;
-  std::vector<std::int64_t> start{0};  // the first row of each part
-  for (std::int64_t k = 0; k < K; ++k) {
-    entries += sizes[index(2 * k)];
-    start.push_back(start.back() + static_cast<std::int64_t>(sizes[index(2 * k + 1)]));
-  }
+  const Cut cut = cut_of(parts, ranks_);
+  const double entries = std::accumulate(cut.entries.begin(), cut.entries.end(), 0.0);
   check_entries(task_, "a training step", entries);
   for (std::size_t i = sums_.size(); i < parameters_.size(); ++i) sums_.push_back(Tensor::empty(parameters_[i].spec()));
   const bool at_once = ranks_.link() && K == ranks;  // sums and update can be one graph
@@ -62,9 +96,9 @@ std::vector<double> TrainingStep::add_up(std::span<const Batch> parts, const Ste
   sum_.clear();
   for (std::int64_t round = 0; round < K; round += ranks) {
     if (const std::int64_t k = round + ranks_.rank(); k < K) {
-      const Share share{.scale = scale, .of = sizes[index(2 * k)] / entries, .whole = false};
+      const Share share{.scale = scale, .of = cut.entries[index(k)] / entries, .whole = false};
       Tensors states;
-      for (const Tensor& state : carry) states.push_back(slice(state, 0, start[index(k)], start[index(k + 1)]));
+      for (const Tensor& state : carry) states.push_back(slice(state, 0, cut.start[index(k)], cut.start[index(k + 1)]));
       losses[index(k)] = share.of * pass(parts[index(k)], {at.seed, at.step * K + k}, states, share)[0];
       if (ranks == 1 && !std::isfinite(losses[index(k)])) return {losses[index(k)]};
       for (const Tensor& state : states) {
@@ -87,17 +121,8 @@ std::vector<double> TrainingStep::add_up(std::span<const Batch> parts, const Ste
     bad_part_ = bad == losses.end() ? -1 : bad - losses.begin();
     return {loss};
   }
-  const Tensors ended = left[index(ranks_.rank())];
   carry.clear();
-  for (std::size_t i = 0; i < ended.size(); ++i) {
-    Tensors rows;
-    for (std::int64_t k = 0; k < K; ++k) {
-      Spec spec = ended[i].spec();
-      spec.shape.set(0, start[index(k + 1)] - start[index(k)]);
-      rows.push_back(ranks_.mine(k) ? left[index(k)][i] : Tensor::zeros(spec.shape, spec.dtype, device_));
-    }
-    carry.push_back(concat(rows, 0));
-  }
+  carry = joined(left, cut, ranks_, device_);
   gradients_ = sums_;
   if (!numbers_.defined()) numbers_ = Tensor::zeros({1 + std::ssize(parameters_)}, DType::f64, device_);
   device_.write(numbers_.data(), &loss, sizeof loss);
