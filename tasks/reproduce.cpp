@@ -233,13 +233,8 @@ bool any_failed(const std::vector<Chosen>& chosen) {
   return false;
 }
 
-/// Runs what is chosen, and writes its results; the exit code.
-int run(std::vector<Chosen>& chosen, const std::vector<PresetTable>& tables, const CampaignOptions& c) {
-  if (c.run.budget == 1) {
-    std::vector<std::string> names;
-    for (const Chosen& one : chosen) names.push_back(one.whole.name);
-    refuse_foreign_pages(names, c.results);
-  }
+/// Gives each report the settings of this call; returns the width of the column of presets.
+std::size_t set_up(std::vector<Chosen>& chosen, const CampaignOptions& c) {
   std::size_t width = 8;
   for (Chosen& one : chosen) {
     one.report.budget = c.run.budget;
@@ -247,6 +242,26 @@ int run(std::vector<Chosen>& chosen, const std::vector<PresetTable>& tables, con
     one.report.device = c.run.device;
     for (const ReportRow& row : one.report.rows) width = std::max(width, row.preset.label.size());
   }
+  return width;
+}
+
+/// Writes the pages of a folder of results, and prints the scores of its papers.
+void write_all_pages(const std::vector<PresetTable>& tables, const std::string& folder) {
+  std::vector<std::string> stale;
+  const auto papers = read_papers(tables, folder, stale);
+  write_pages(tables, papers, folder);
+  tell_foreign(tables, folder);
+  for (const PaperResults& paper : papers) print_out("{0}/{1}.md: {2}\n", folder, paper.file, paper.score.text());
+}
+
+/// Runs what is chosen, and writes its results; the exit code.
+int run(std::vector<Chosen>& chosen, const std::vector<PresetTable>& tables, const CampaignOptions& c) {
+  if (c.run.budget == 1) {
+    std::vector<std::string> names;
+    for (const Chosen& one : chosen) names.push_back(one.whole.name);
+    refuse_foreign_pages(names, c.results);
+  }
+  const std::size_t width = set_up(chosen, c);
   const Interrupt interrupt;  // before the locks, so that a signal does not leave them behind
   const auto locks = lock_results(chosen, c.results);
 
@@ -283,13 +298,7 @@ int run(std::vector<Chosen>& chosen, const std::vector<PresetTable>& tables, con
   });
   for (std::size_t t = 0; t < chosen.size(); ++t)
     if (ended[t] > 0 && ended[t] < chosen[t].report.table.presets.size()) finish(t);
-  if (whole) {
-    std::vector<std::string> stale;
-    const auto papers = read_papers(tables, c.results, stale);
-    write_pages(tables, papers, c.results);
-    tell_foreign(tables, c.results);
-    for (const PaperResults& paper : papers) print_out("{0}/{1}.md: {2}\n", c.results, paper.file, paper.score.text());
-  }
+  if (whole) write_all_pages(tables, c.results);
   if (interrupt.requested()) {
     print_err("interrupted; the same command goes on from here\n");
     return Interrupt::exit_code;
