@@ -16,6 +16,42 @@ Traced traced_at(std::int64_t batch, const std::function<std::vector<Spec>(std::
 bool same_values(const Tensor& a, const Tensor& b) {
   return a.data() == b.data() || std::memcmp(a.data(), b.data(), a.bytes()) == 0;
 }
+
+std::size_t index(int id) { return static_cast<std::size_t>(id); }
+
+/// Throws Error unless the programs for two sizes of the batch have the same nodes.
+void require_alike(const Program& here, const Program& there) {
+  const bool alike = here.consts == there.consts &&
+                     std::equal(here.nodes.begin(), here.nodes.end(), there.nodes.begin(), there.nodes.end(),
+                                [](const auto& a, const auto& b) { return a.op == b.op && a.in == b.in; });
+  if (!alike) throw Error("to_onnx", "the step computes something else for another size of the batch");
+}
+
+OnnxShape shape_of(const Program& here, const Program& there, int id) {
+  return {here.values[index(id)].shape, there.values[index(id)].shape};
+}
+bool has_batch(const OnnxShape& shape) { return !(shape.here == shape.there); }
+
+/// The constants of a program, each in the place of its value. Throws Error for one that depends on the batch.
+Tensors constants_of(const Traced& here, const Traced& there) {
+  const Program& program = here.program;
+  Tensors known(program.values.size());
+  for (int c = 0; c < program.consts; ++c) {
+    const int id = program.inputs + c;
+    if (has_batch(shape_of(program, there.program, id)) || !same_values(here.consts[index(c)], there.consts[index(c)]))
+      throw Error("to_onnx", "the step has a constant that was made for one size of the batch");
+    known[index(id)] = here.consts[index(c)];
+  }
+  return known;
+}
+
+/// Throws Error if a node computes with the size of the batch; it has other attributes at another size.
+void require_any_batch(const OnnxCall& call, const Attrs& there) {
+  const Program::Node& node = call.node;
+  if (call.attributes != attributes_of(*node.op, there)) call.refuse("has attributes that depend on the batch");
+  if (node.op->traits.kind == Kind::elementwise && !node.op->same(node.attrs, there))
+    call.refuse("computes with the size of the batch, as a mean over its rows does, and a file is for any size");
+}
 }  // namespace
 
 OnnxValue constant_value(OnnxGraph& graph, const Tensor& value, const std::string& name) {
@@ -30,29 +66,13 @@ OnnxFunction::OnnxFunction(const std::function<std::vector<Spec>(std::int64_t)>&
 std::vector<OnnxValue> OnnxFunction::write(OnnxGraph& graph, const std::vector<OnnxValue>& inputs,
                                            const std::string& batch, const ConstantNames& names) const {
   const Program &program = here_.program, &other = there_.program;
-  const bool alike = program.consts == other.consts &&
-                     std::equal(program.nodes.begin(), program.nodes.end(), other.nodes.begin(), other.nodes.end(),
-                                [](const auto& a, const auto& b) { return a.op == b.op && a.in == b.in; });
-  if (!alike) throw Error("to_onnx", "the step computes something else for another size of the batch");
-  const auto shape = [&](int id) {
-    return OnnxShape{program.values[static_cast<std::size_t>(id)].shape,
-                     other.values[static_cast<std::size_t>(id)].shape};
-  };
-  const auto has_batch = [&](int id) { return !(shape(id).here == shape(id).there); };
-
+  require_alike(program, other);
   std::vector<OnnxValue> values = inputs;
   values.resize(program.values.size());
-  Tensors known(program.values.size());  // of constants, and of what depends on them alone
-  for (int c = 0; c < program.consts; ++c) {
-    const int id = program.inputs + c;
-    if (has_batch(id) ||
-        !same_values(here_.consts[static_cast<std::size_t>(c)], there_.consts[static_cast<std::size_t>(c)]))
-      throw Error("to_onnx", "the step has a constant that was made for one size of the batch");
-    known[static_cast<std::size_t>(id)] = here_.consts[static_cast<std::size_t>(c)];
-  }
+  Tensors known = constants_of(here_, there_);  // and what depends on them alone
   const auto value = [&](int id) {
-    OnnxValue& v = values[static_cast<std::size_t>(id)];
-    const Tensor& constant = known[static_cast<std::size_t>(id)];
+    OnnxValue& v = values[index(id)];
+    const Tensor& constant = known[index(id)];
     if (v.re.empty()) {
       const auto name = names.find(constant.data());
       v = constant_value(graph, constant, name == names.end() ? "" : name->second);
@@ -61,10 +81,8 @@ std::vector<OnnxValue> OnnxFunction::write(OnnxGraph& graph, const std::vector<O
   };
   for (std::size_t n = 0; n < program.nodes.size(); ++n) {
     const Program::Node& node = program.nodes[n];
-    const bool constant = !has_batch(node.out) && std::all_of(node.in.begin(), node.in.end(), [&](int id) {
-      return known[static_cast<std::size_t>(id)].defined();
-    });
-    if (constant) {
+    const OnnxShape shape = shape_of(program, other, node.out);
+    if (!has_batch(shape) && std::ranges::all_of(node.in, [&](int id) { return known[index(id)].defined(); })) {
       const NoGrad inference;
       apply_node(node, known);
       continue;
@@ -73,18 +91,15 @@ std::vector<OnnxValue> OnnxFunction::write(OnnxGraph& graph, const std::vector<O
                   .node = node,
                   .in = {},
                   .specs = {},
-                  .result = program.values[static_cast<std::size_t>(node.out)],
-                  .shape = shape(node.out),
+                  .result = program.values[index(node.out)],
+                  .shape = shape,
                   .batch = batch};
-    const Attrs& there = other.nodes[n].attrs;
-    if (call.attributes != attributes_of(*node.op, there)) call.refuse("has attributes that depend on the batch");
-    if (node.op->traits.kind == Kind::elementwise && !node.op->same(node.attrs, there))
-      call.refuse("computes with the size of the batch, as a mean over its rows does, and a file is for any size");
+    require_any_batch(call, other.nodes[n].attrs);
     for (const int id : node.in) {
       call.in.push_back(value(id));
-      call.specs.push_back(program.values[static_cast<std::size_t>(id)]);
+      call.specs.push_back(program.values[index(id)]);
     }
-    values[static_cast<std::size_t>(node.out)] = write_op(call);
+    values[index(node.out)] = write_op(call);
   }
   std::vector<OnnxValue> results;
   for (const int id : program.outputs) results.push_back(value(id));
