@@ -1,5 +1,7 @@
 #include "tasks/app/evaluation.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -50,6 +52,17 @@ void gather(Ranks& ranks, std::vector<Sums>& sums, const std::vector<std::int64_
   }
 }
 
+/// The task's accuracy, which rounding may have taken a little beyond 0 or 1.
+double accuracy(const Task& task, const Tensor& outputs, const Batch& batch) {
+  const double given = task.accuracy(outputs, batch), share = std::clamp(given, 0.0, 1.0);
+  if (std::abs(given - share) > 1e-6)
+    throw Error(task.name(),
+                fmt::format("Task::accuracy gives {}; a fraction between 0 and 1 is needed, or NaN for none. "
+                            "Hint: Task::scores reports other numbers",
+                            given));
+  return share;
+}
+
 }  // namespace
 
 Evaluation evaluate(const Task& task, const Model& model, const std::vector<std::vector<std::uint64_t>>& batches,
@@ -66,7 +79,7 @@ Evaluation evaluate(const Task& task, const Model& model, const std::vector<std:
     const Batch batch = on(made, model.device());
     const Tensor outputs = model.forward(batch, std::nullopt, &carry);
     const double n = entries_of(made);
-    sums[b] = {n, n * task.loss(outputs, batch).item(), n * task.accuracy(outputs, batch)};
+    sums[b] = {n, n * task.loss(outputs, batch).item(), n * accuracy(task, outputs, batch)};
     if (with_scores) sums[b].scores = task.scores(on(outputs, made.x.backend()), made);
   }
   if (shared) gather(ranks, sums, chain);

@@ -1,4 +1,5 @@
 // Mistakes in a task of one's own are told as such: the function of Task that makes them, and no option.
+#include <cmath>
 #include <functional>
 
 #include "tasks/app/run.h"
@@ -18,6 +19,7 @@ struct Mistakes {
   Parts parts{.train = 16, .valid = 8, .test = 0};
   std::function<Tensor(const Tensor& y)> weight = [](const Tensor&) { return Tensor(); };
   bool own_mean = false;  // of the loss: over the weights, by hand
+  double accuracy = 1;
 };
 
 class Mine final : public Task {
@@ -36,7 +38,7 @@ class Mine final : public Task {
     if (m_.own_mean) return sum(square(outputs - batch.y) * batch.weight) / sum(batch.weight);
     return mean(square(outputs - batch.y));
   }
-  double accuracy(const Tensor&, const Batch&) const override { return 1; }
+  double accuracy(const Tensor&, const Batch&) const override { return m_.accuracy; }
 
  private:
   Mistakes m_;
@@ -107,4 +109,14 @@ TEST_CASE("weights go with y, and all of them cannot be 0") {
   CHECK(said({.weight = none}) == zero("the validation set"));
   CHECK(said({.weight = none, .own_mean = true}) == zero("a training step"));
   CHECK(said({.weight = none}, {"--accumulate", "2"}) == zero("a training step"));
+}
+
+TEST_CASE("an accuracy is between 0 and 1, but for rounding, or NaN") {
+  for (const double good : {0.0, 1.0, 1 + 1e-7, std::nan("")}) CHECK(said({.accuracy = good}).empty());
+  for (const double bad : {-0.5, 1.5, 87.0, HUGE_VAL})
+    CHECK(said({.accuracy = bad}) ==
+          fmt::format(
+              "mine: [mine] Task::accuracy gives {}; a fraction between 0 and 1 is needed, or NaN for none. Hint: "
+              "Task::scores reports other numbers\n",
+              bad));
 }
