@@ -233,9 +233,9 @@ class Writer : TransformText {
                                                  first, more, count, at_j));
     loads_ += fmt::format("      int j = {};\n      {} sum = j < 0 ? {}(0) : {};\n", first,
                           type_name(s.operands[0].dtype), type_name(s.operands[0].dtype), x);
-    loads_ +=
-        fmt::format("      while ({} && ++j < {}) {{\n        if ({} == column) sum = Add()(sum, {});\n      }}\n",
-                    more, count, at_j, x);
+    loads_ += fmt::format(
+        "      while ({} && ++j < {}) {{\n        if ({} == column) sum = reel::Add()(sum, {});\n      }}\n", more,
+        count, at_j, x);
     result(c, 1, "sum");
   }
 
