@@ -63,6 +63,8 @@ int main(int argc, char** argv) {
       measure("argmax_first", columns, [](const Tensor& x) { return argmax(x, 0); });
       measure("cumsum_last", columns, [](const Tensor& x) { return cumsum(x); });
       measure("cumsum_first", columns, [](const Tensor& x) { return cumsum(x, 0); });
+      measure("cumprod_last", columns, [](const Tensor& x) { return cumprod(x); });
+      measure("argsort_last", columns, [](const Tensor& x) { return argsort(x); });
       measure("transpose", columns, [](const Tensor& x) { return transpose(x); });
       measure("transpose_small", columns, [](const Tensor& x) { return transpose(reshape(x, {-1, 64, 32})); });
       measure("flip", columns, [](const Tensor& x) { return flip(x); });

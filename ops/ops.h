@@ -120,10 +120,37 @@ Tensor all(Arg x, const Axes& axes = {}, bool keep_dims = false);
 /// The first index of the largest element along an axis (NaN counts as largest), i32, without the axis.
 Tensor argmax(Arg x, std::int64_t axis = -1);
 Tensor argmin(Arg x, std::int64_t axis = -1);
-/// Cumulative sums along an axis, y[j] = x[0] + .. + x[j]; reverse: y[j] = x[j] + .. + x[n-1]. i32 wraps as in sum.
-Tensor cumsum(Arg x, std::int64_t axis = -1, bool reverse = false);
 /// Sums over the axes along which `shape` broadcasts to x's shape: the adjoint of expand.
 Tensor sum_to(Arg x, const Shape& shape);
+
+// ---- cumulative.cpp: of the elements so far along an axis -------------------------------------------------------
+/// Cumulative sums along an axis, y[j] = x[0] + .. + x[j]; reverse: y[j] = x[j] + .. + x[n-1]. i32 wraps as in sum.
+Tensor cumsum(Arg x, std::int64_t axis = -1, bool reverse = false);
+/// Cumulative products along an axis, y[j] = x[0] .. x[j], of f32 and c64 in double. Derivatives are correct where
+/// elements are 0. i32 wraps as in prod.
+Tensor cumprod(Arg x, std::int64_t axis = -1);
+/// The largest element so far along an axis, NaN from the first NaN on. Of equal elements the last has the gradient, as
+/// in PyTorch.
+Tensor cummax(Arg x, std::int64_t axis = -1);
+Tensor cummin(Arg x, std::int64_t axis = -1);
+/// Where cummax finds its elements: i32 indices along the axis, of equal elements that of the last.
+Tensor argcummax(Arg x, std::int64_t axis = -1);
+Tensor argcummin(Arg x, std::int64_t axis = -1);
+/// log(exp(x[0]) + .. + exp(x[j])) along an axis, without overflow. Where it is -inf, its gradient is 0.
+Tensor logcumsumexp(Arg x, std::int64_t axis = -1);
+
+// ---- sort.cpp: real elements along an axis, NaN being larger than any number ------------------------------------
+/// The i32 indices that sort x along an axis, the smallest element first; descending: the largest. NaN comes last, and
+/// first when descending. Equal elements keep their order, also when descending.
+Tensor argsort(Arg x, std::int64_t axis = -1, bool descending = false);
+/// x sorted along an axis, in the order of argsort.
+Tensor sort(Arg x, std::int64_t axis = -1, bool descending = false);
+struct TopKResult {
+  Tensor values, indices;
+};
+/// The k largest elements along an axis, the largest first, and their i32 indices: NaN counts as largest, and of equal
+/// elements the first come first.
+TopKResult top_k(Arg x, std::int64_t k, std::int64_t axis = -1);
 
 // ---- norm.cpp: over the given axes, real results -----------------------------------------------------------------
 /// (sum |x|^p)^(1/p), p >= 1 or infinity; x real or complex. Derivatives are 0 where the norm is 0.

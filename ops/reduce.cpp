@@ -1,5 +1,5 @@
-// Sums, extremes and their indices, and cumulative sums. sum_to implements sum: it sums over the axes where the target
-// has extent 1 or is missing.
+// Sums, extremes and their indices. sum_to implements sum: it sums over the axes where the target has extent 1 or is
+// missing.
 #include <algorithm>
 #include <bit>
 #include <utility>
@@ -120,6 +120,7 @@ struct PlaceOfExtreme {
                           .outer = s.product(0, axis),
                           .n = s[axis],
                           .inner = s.product(axis + 1, s.rank()),
+                          .count = 1,
                           .in = in[0].data(),
                           .out = static_cast<std::int32_t*>(out.data())});
   }
@@ -134,27 +135,6 @@ REEL_OP(Argmax)
 REEL_OP(Argmin)
 REEL_ATTRIBUTES(Argmax, {"axis", attribute(op.axis)})
 REEL_ATTRIBUTES(Argmin, {"axis", attribute(op.axis)})
-
-struct Cumsum {
-  int axis;
-  bool reverse;
-  bool operator==(const Cumsum&) const = default;
-  static constexpr Traits traits{.name = "cumsum", .saves = Saves::nothing, .linear = true};
-  Spec infer(Inputs in) const {
-    if (in[0].dtype() == DType::boolean) refuse(DType::boolean, ". Hint: cast to i32");
-    return in[0].spec();
-  }
-  void run(Inputs in, Tensor& out) const {
-    const Shape& s = out.shape();
-    out.backend().cumsum(
-        {out.dtype(), reverse, s.product(0, axis), s[axis], s.product(axis + 1, s.rank()), in[0].data(), out.data()});
-  }
-  void vjp(Vjp& v) const { v.set(0, cumsum(v.dy(), axis, !reverse)); }
-  Tensor vmap(Inputs in, Mapped, std::int64_t) const { return cumsum(in[0], axis + 1, reverse); }
-  bool shards_rows(Inputs, Mapped) const { return axis != 0; }
-};
-REEL_OP(Cumsum)
-REEL_ATTRIBUTES(Cumsum, {"axis", attribute(op.axis)}, {"reverse", attribute(op.reverse)})
 
 template <class O>
 Tensor reduce(const Arg& x, const Axes& axes, bool keep_dims) {
@@ -247,10 +227,6 @@ Tensor prod(Arg x, const Axes& axes, bool keep_dims) {
 
 Tensor argmax(Arg x, std::int64_t axis) { return place<Argmax>(x, axis); }
 Tensor argmin(Arg x, std::int64_t axis) { return place<Argmin>(x, axis); }
-
-Tensor cumsum(Arg x, std::int64_t axis, bool reverse) {
-  return named("cumsum", x, [&] { return apply(Cumsum{checked_axis(axis, x->rank()), reverse}, x); });
-}
 
 Tensor sum_to(Arg x, const Shape& shape) {
   return x.tensor("sum").shape() == shape ? x.tensor() : apply(SumTo{shape}, x);

@@ -22,8 +22,10 @@ class Backend;
   K(select, SelectArgs)            \
   K(fused, FusedArgs)              \
   K(reduce, ReduceArgs)            \
-  K(argmax, ArgmaxArgs)            \
-  K(cumsum, CumsumArgs)            \
+  K(argmax, PlacesArgs)            \
+  K(argcummax, PlacesArgs)         \
+  K(argsort, PlacesArgs)           \
+  K(recurrence, RecurrenceArgs)    \
   K(row_function, RowFunctionArgs) \
   K(gemm, GemmArgs)                \
   K(gather_rows, RowsArgs)         \

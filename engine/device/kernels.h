@@ -122,21 +122,26 @@ struct ReduceArgs {  // out starts from the neutral element; operand 0 is in, 1 
   void* out;
   void arrays(auto&& f) { f(in), f(out); }
 };
-struct ArgmaxArgs {  // out[o, i] = the first index of the largest (or smallest) of in[o, 0..n, i]; NaN wins both
+struct PlacesArgs {  // indices along n of in[o, 0..n, i]. argmax: out[o, i] = the first of the largest (or smallest);
+                     // argcummax: out[o, j, i] = the last one of in[o, 0..j, i]; NaN wins both. argsort:
+                     // out[o, 0..count, i] = the first `count` in order, the largest first or last; equal elements keep
+                     // their order, and NaN is the largest
   DType dtype;
   bool largest;
-  std::int64_t outer, n, inner;
+  std::int64_t outer, n, inner, count;
   const void* in;
   std::int32_t* out;
   void arrays(auto&& f) { f(in), f(out); }
 };
-struct CumsumArgs {  // out[o, j, i] = the sum of in[o, 0..j, i], or of in[o, j..n-1, i] when reverse
+struct RecurrenceArgs {  // out[o, j, i] = factors[o, j, i] out[o, j-1, i] + terms[o, j, i], out[o, -1, i] being 0;
+                         // when reverse from n-1 down. Without factors the sum of terms so far, without terms the
+                         // product of factors
   DType dtype;
   bool reverse;
   std::int64_t outer, n, inner;
-  const void* in;
+  const void *factors, *terms;
   void* out;
-  void arrays(auto&& f) { f(in), f(out); }
+  void arrays(auto&& f) { f(factors), f(terms), f(out); }
 };
 enum class RowFunction { softmax, log_softmax, logsumexp, standardize, norm };
 struct RowFunctionArgs {  // each row in[r, 0..n) to out[r, 0..n); logsumexp and norm to a real scalar out[r]

@@ -11,9 +11,7 @@ Storage* Recorder::allocate(std::size_t bytes) {
   if (!data)
     throw OutOfMemory("memory", fmt::format("{} for planning a loop", memory_text(static_cast<double>(bytes))));
   Storage& block = blocks_[data];
-  block.backend = this;
-  block.data = data;
-  block.bytes = bytes;
+  block.backend = this, block.data = data, block.bytes = bytes;
   return &block;
 }
 

@@ -249,6 +249,12 @@ const std::map<std::string, Rule>& rules() {
       // products, reductions, functions of rows
       {"argmax", real([](C c, N x) { return place_of(c, x, "ArgMax"); })},
       {"argmin", real([](C c, N x) { return place_of(c, x, "ArgMin"); })},
+      {"argsort", real([](C c, N x) {
+         const Name values = c.graph.fresh("values"), places = c.graph.fresh("places");
+         c.graph.node_called({values, places}, "TopK", {x, c.graph.integers({c.integer("count")})},
+                             {{"axis", c.integer("axis")}, {"largest", c.integer("descending")}});
+         return c.graph.node("Cast", {places}, {{"to", onnx_number(OnnxType::i32)}});
+       })},
       {"cumsum", real([](C c, N x) {
          return c.graph.node("CumSum", {x, c.graph.integers({c.integer("axis")})}, {{"reverse", c.integer("reverse")}});
        })},

@@ -51,6 +51,10 @@ const Case cases[] = {
     {"affine_complex", [](const Values& v) { return 2 * v.z - 3; }},
     {"argmax", [](const Values& v) { return number(argmax(floor(v.x)) + argmax(v.k, 1)); }},  // with ties
     {"argmin", [](const Values& v) { return number(argmin(folded(ceil(v.x)), 1)); }},
+    {"argsort",
+     [](const Values& v) {
+       return sort(v.x) + sum(top_k(v.y, 2).values, {-1}, true) + number(argsort(v.k, -1, true));
+     }},
     {"asin", [](const Values& v) { return asin(tanh(v.x)); }},
     {"atan", [](const Values& v) { return atan(v.x); }},
     {"cast", [](const Values& v) { return cast(v.k, DType::f32) + real(v.z) + number(cast(v.k, DType::boolean)); }},

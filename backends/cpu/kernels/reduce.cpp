@@ -1,4 +1,4 @@
-// reduce, argmax, cumsum, sums_of_squares. Long sums of f32 and c64 add eight elements in their precision, and
+// reduce, argmax, argcummax, sums_of_squares. Long sums of f32 and c64 add eight elements in their precision, and
 // what comes of these in double, so that they stay accurate.
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/kernels/reduce_ops.h"
@@ -259,7 +259,7 @@ std::int32_t place_of_best(const T* x, std::int64_t n) {
 }
 
 template <template <class> class Rule, class T>
-void places(const ArgmaxArgs& a) {
+void places(const PlacesArgs& a) {
   const T* in = static_cast<const T*>(a.in);
   std::int32_t* out = a.out;
   T best[tile];
@@ -273,23 +273,24 @@ void places(const ArgmaxArgs& a) {
   }
 }
 
-template <class T, class Wide>
-void running_sums(const CumsumArgs& a) {
+/// The last of the best among rows 0 to j, for each j.
+template <template <class> class Rule, class T>
+void places_so_far(const PlacesArgs& a) {
   const T* in = static_cast<const T*>(a.in);
-  T* out = static_cast<T*>(a.out);
-  const std::int64_t start = a.reverse ? (a.n - 1) * a.inner : 0, step = a.reverse ? -a.inner : a.inner;
-  Wide total[tile];
+  std::int32_t* out = a.out;
+  T best[tile];
+  std::int32_t place[tile];
   for (std::int64_t o = 0; o < a.outer; ++o, in += a.n * a.inner, out += a.n * a.inner) {
-    if (a.inner == 1) {
-      Wide sum(0);
-      for (std::int64_t j = 0, at = start; j < a.n; ++j, at += step) out[at] = static_cast<T>(sum += Wide(in[at]));
-      continue;
-    }
     for (std::int64_t first = 0; first < a.inner; first += tile) {
       const std::int64_t width = std::min(tile, a.inner - first);
-      std::fill_n(total, width, Wide(0));
-      for (std::int64_t j = 0, at = start + first; j < a.n; ++j, at += step) {
-        for (std::int64_t i = 0; i < width; ++i) out[at + i] = static_cast<T>(total[i] += Wide(in[at + i]));
+      for (std::int64_t j = 0, at = first; j < a.n; ++j, at += a.inner) {
+        for (std::int64_t i = 0; i < width; ++i) {
+          const T v = in[at + i];
+          const bool stays = j > 0 && Rule<T>::beats(best[i], v);
+          best[i] = stays ? best[i] : v;
+          place[i] = stays ? place[i] : static_cast<std::int32_t>(j);
+          out[at + i] = place[i];
+        }
       }
     }
   }
@@ -319,7 +320,7 @@ void Cpu::reduce(const ReduceArgs& a) {
   });
 }
 
-void Cpu::argmax(const ArgmaxArgs& a) {
+void Cpu::argmax(const PlacesArgs& a) {
   dispatch(a.dtype, [&]<class T>(std::type_identity<T>) {
     if constexpr (is_complex_type<T> || std::is_same_v<T, bool>)
       unsupported("argmax of complex numbers or bool");
@@ -328,16 +329,12 @@ void Cpu::argmax(const ArgmaxArgs& a) {
   });
 }
 
-void Cpu::cumsum(const CumsumArgs& a) {
+void Cpu::argcummax(const PlacesArgs& a) {
   dispatch(a.dtype, [&]<class T>(std::type_identity<T>) {
-    if constexpr (std::is_same_v<T, bool>)
-      unsupported("cumsum of bool");
-    else if constexpr (std::is_same_v<T, std::int32_t>)
-      running_sums<summand<T>, summand<T>>(a);
-    else if constexpr (is_complex_type<T>)
-      running_sums<T, std::complex<double>>(a);
+    if constexpr (is_complex_type<T> || std::is_same_v<T, bool>)
+      unsupported("argcummax of complex numbers or bool");
     else
-      running_sums<T, double>(a);
+      a.largest ? places_so_far<MaxOp, T>(a) : places_so_far<MinOp, T>(a);
   });
 }
 

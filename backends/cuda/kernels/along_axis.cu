@@ -1,14 +1,12 @@
-// argmax and cumsum: along a middle axis each thread handles a column; along the last axis the threads of a warp share
-// a row.
+// argmax and argcummax: along a middle axis each thread handles a column; along the last axis the threads of a warp
+// share a row.
 #include "backends/cuda/kernels/elementwise.h"
 #include "backends/cuda/kernels/reduce_ops.h"
+#include "backends/cuda/kernels/warp.h"
 
 namespace reel::cuda {
 
 namespace {
-
-constexpr int warp = 32;
-constexpr unsigned whole_warp = 0xffffffff;
 
 template <class Rule, class T>
 __global__ void places_of_columns(std::int64_t columns, std::int64_t n, std::int64_t inner, const T* in,
@@ -53,59 +51,57 @@ __global__ void places_of_rows(std::int64_t rows, std::int64_t n, const T* in, s
   }
 }
 
-template <class T, class W>
-__global__ void sums_of_columns(std::int64_t columns, std::int64_t n, std::int64_t inner, bool reverse, const T* in,
-                                T* out) {
+template <class Rule, class T>
+__global__ void places_so_far_in_columns(std::int64_t columns, std::int64_t n, std::int64_t inner, const T* in,
+                                         std::int32_t* out) {
   for (std::int64_t c = thread(); c < columns; c += all_threads()) {
     const std::int64_t first = c / inner * n * inner + c % inner;
-    W total(0);
-    for (std::int64_t k = 0; k < n; ++k) {
-      const std::int64_t at = first + (reverse ? n - 1 - k : k) * inner;
-      total = total + widened<W>(in[at]);
-      out[at] = narrowed<T>(total);
+    T best = in[first];
+    std::int64_t place = 0;
+    for (std::int64_t j = 0; j < n; ++j) {
+      const T v = in[first + j * inner];
+      if (!Rule::beats(best, v)) {
+        best = v;
+        place = j;
+      }
+      out[first + j * inner] = static_cast<std::int32_t>(place);
     }
   }
 }
 
-/// The value of the lane `by` below, for lanes that have one.
-template <class W>
-__device__ W from_below(W x, int by) {
-  if constexpr (is_complex_type<W>)
-    return W(__shfl_up_sync(whole_warp, x.real(), by), __shfl_up_sync(whole_warp, x.imag(), by));
-  else
-    return __shfl_up_sync(whole_warp, x, by);
-}
-template <class W>
-__device__ W from_lane(W x, int lane) {
-  if constexpr (is_complex_type<W>)
-    return W(__shfl_sync(whole_warp, x.real(), lane), __shfl_sync(whole_warp, x.imag(), lane));
-  else
-    return __shfl_sync(whole_warp, x, lane);
-}
-
 /// One warp for each row, 32 elements at a time.
-template <class T, class W>
-__global__ void sums_of_rows(std::int64_t rows, std::int64_t n, bool reverse, const T* in, T* out) {
+template <class Rule, class T>
+__global__ void places_so_far_in_rows(std::int64_t rows, std::int64_t n, const T* in, std::int32_t* out) {
   const int lane = static_cast<int>(threadIdx.x) % warp;
   for (std::int64_t r = thread() / warp; r < rows; r += all_threads() / warp) {
-    W carried(0);
-    for (std::int64_t k0 = 0; k0 < n; k0 += warp) {
-      const std::int64_t k = k0 + lane, at = r * n + (reverse ? n - 1 - k : k);
-      W sum = k < n ? widened<W>(in[at]) : W(0);
+    T carried = in[r * n];
+    std::int32_t carried_place = 0;
+    for (std::int64_t j0 = 0; j0 < n; j0 += warp) {
+      const std::int64_t j = j0 + lane;
+      T best = j < n ? in[r * n + j] : carried;
+      std::int32_t place = static_cast<std::int32_t>(j);
       for (int by = 1; by < warp; by *= 2) {
-        const W below = from_below(sum, by);
-        if (lane >= by) sum = below + sum;
+        const T other = from_below(best, by);
+        const std::int32_t other_place = from_below(place, by);
+        if (lane >= by && Rule::beats(other, best)) {
+          best = other;
+          place = other_place;
+        }
       }
-      sum = carried + sum;
-      if (k < n) out[at] = narrowed<T>(sum);
-      carried = from_lane(sum, warp - 1);
+      if (Rule::beats(carried, best)) {
+        best = carried;
+        place = carried_place;
+      }
+      if (j < n) out[r * n + j] = place;
+      carried = from_lane(best, warp - 1);
+      carried_place = from_lane(place, warp - 1);
     }
   }
 }
 
 }  // namespace
 
-void Cuda::argmax(const ArgmaxArgs& a) {
+void Cuda::argmax(const PlacesArgs& a) {
   const std::int64_t columns = a.outer * a.inner;
   if (columns == 0 || a.n == 0) return;
   const auto go = [&]<class Rule, class T>(Rule, std::type_identity<T>) {
@@ -125,27 +121,25 @@ void Cuda::argmax(const ArgmaxArgs& a) {
   launched("argmax", {a.outer, a.n, a.inner});
 }
 
-void Cuda::cumsum(const CumsumArgs& a) {
+void Cuda::argcummax(const PlacesArgs& a) {
   const std::int64_t columns = a.outer * a.inner;
   if (columns == 0 || a.n == 0) return;
-  const auto go = [&]<class T>(std::type_identity<T>) {
-    using W = wide<T>;
+  const auto go = [&]<class Rule, class T>(Rule, std::type_identity<T>) {
     const T* in = static_cast<const T*>(a.in);
-    T* out = static_cast<T*>(a.out);
     if (a.inner == 1)
-      sums_of_rows<T, W>
-          <<<blocks_for(columns * warp), threads_per_block, 0, stream()>>>(columns, a.n, a.reverse, in, out);
+      places_so_far_in_rows<Rule>
+          <<<blocks_for(columns * warp), threads_per_block, 0, stream()>>>(columns, a.n, in, a.out);
     else
-      sums_of_columns<T, W>
-          <<<blocks_for(columns), threads_per_block, 0, stream()>>>(columns, a.n, a.inner, a.reverse, in, out);
+      places_so_far_in_columns<Rule>
+          <<<blocks_for(columns), threads_per_block, 0, stream()>>>(columns, a.n, a.inner, in, a.out);
   };
-  dispatch(a.dtype, [&]<class T>(std::type_identity<T>) {
-    if constexpr (std::is_same_v<T, bool>)
-      unsupported("cumsum of bool");
+  dispatch(a.dtype, [&]<class T>(std::type_identity<T> type) {
+    if constexpr (is_complex_type<T> || std::is_same_v<T, bool>)
+      unsupported("argcummax of complex numbers or bool");
     else
-      go(std::type_identity<device_type<summand<T>>>{});
+      a.largest ? go(MaxOp{}, type) : go(MinOp{}, type);
   });
-  launched("cumsum", {a.outer, a.n, a.inner});
+  launched("argcummax", {a.outer, a.n, a.inner});
 }
 
 }  // namespace reel::cuda

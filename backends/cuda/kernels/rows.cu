@@ -3,13 +3,12 @@
 #include "backends/cuda/kernels/check_index.h"
 #include "backends/cuda/kernels/elementwise.h"
 #include "backends/cuda/kernels/reduce_ops.h"
+#include "backends/cuda/kernels/warp.h"
 #include "backends/shared/lp_norm.h"
 
 namespace reel::cuda {
 
 namespace {
-
-constexpr int warp = 32;
 
 /// The threads that share a row: a warp, or all of the block, whose warps have a shared buffer for their values.
 template <int width>

@@ -60,9 +60,24 @@ inline ValueCheck by_places(const std::function<Complex(const Hosts&, const Plac
   return by_places([](const Hosts& in) { return in[0].shape; }, f);
 }
 
+using Fibre = std::vector<Complex>;
+/// The elements of x at all places that differ from `at` along `axis` alone, in order.
+inline Fibre along(const Host& x, Place at, std::int64_t axis) {
+  const auto a = static_cast<std::size_t>(axis < 0 ? axis + x.shape.rank() : axis);
+  Fibre v;
+  for (at[a] = 0; at[a] < x.shape[static_cast<int>(a)]; ++at[a]) v.push_back(x(at));
+  return v;
+}
+
+/// Numbers so far apart that finite differences do not change their order; integers, of which some are equal.
+inline Tensor far_apart(const Shape& shape, DType d) {
+  if (d == DType::i32) return input(shape, 48, d);
+  const Tensor place = arange(shape.numel(), DType::f64);
+  return cast(reshape(remainder(place * 61803.0, 100003.0) * 0.01, {shape.begin(), shape.end()}), d);
+}
+
 /// Values that are f of all elements of input 0 that differ in the given axes alone (none given: all), in order.
-inline ValueCheck folded(const Axes& axes, bool keep_dims,
-                         const std::function<Complex(const std::vector<Complex>&)>& f) {
+inline ValueCheck folded(const Axes& axes, bool keep_dims, const std::function<Complex(const Fibre&)>& f) {
   const auto gone = [axes](int axis, int rank) {
     const auto named = [&](std::int64_t a) { return (a < 0 ? a + rank : a) == axis; };
     return axes.empty() || std::any_of(axes.begin(), axes.end(), named);
@@ -88,7 +103,7 @@ inline ValueCheck folded(const Axes& axes, bool keep_dims,
       if (!reduced || keep_dims) ++next;
       if (!reduced) over.set(i, 1);
     }
-    std::vector<Complex> all;
+    Fibre all;
     each_place(over, [&](const Place& step) {
       Place here = from;
       for (std::size_t i = 0; i < here.size(); ++i) here[i] += step[i];

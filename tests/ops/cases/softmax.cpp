@@ -4,20 +4,10 @@ namespace reel::test {
 
 namespace {
 
-using Fibre = std::vector<Complex>;
-
 double sum_exp(const Fibre& v) {
   double sum = 0;
   for (const Complex& x : v) sum += std::exp(x.real());
   return sum;
-}
-
-/// The elements of x at all places that differ from `at` along `axis` alone.
-Fibre along(const Host& x, Place at, std::int64_t axis) {
-  const auto a = static_cast<std::size_t>(axis < 0 ? axis + x.shape.rank() : axis);
-  Fibre v;
-  for (at[a] = 0; at[a] < x.shape[static_cast<int>(a)]; ++at[a]) v.push_back(x(at));
-  return v;
 }
 
 double normalized(const Fibre& row, const Complex& x, double epsilon) {
