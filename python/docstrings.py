@@ -48,6 +48,9 @@ PLAIN = {  # what the headers leave to the name or to the function above, or say
     "zeros_like": "Zeros of x's dtype and shape.",
     "ones_like": "Ones of x's dtype and shape.",
     "argmin": "The first index of the smallest element along an axis, i32, without the axis.",
+    "argcummin": "Where cummin finds its elements: i32 indices along the axis, of equal elements that of the last.",
+    "cummin": "The smallest element so far along an axis, NaN from the first NaN on. Of equal elements the last has the "
+    "gradient, as in PyTorch.",
 }
 FORMULAS = {  # what the formula in unary.h does not say plainly
     "relu": "x for x > 0, else 0; NaN stays NaN.",

@@ -71,6 +71,7 @@ else:
         "gather": "take_along",
         "log_sigmoid": "-softplus(-x)",
         "logsigmoid": "-softplus(-x)",
+        "topk": "top_k",
     }
 
     def __getattr__(name: str):

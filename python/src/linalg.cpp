@@ -8,13 +8,18 @@ namespace reel::python {
 
 using namespace nb::literals;
 
+nb::object named_tuple(nb::module_& m, const char* name, const char* fields) {
+  nb::object type = nb::module_::import_("collections").attr("namedtuple")(name, fields);
+  type.attr("__module__") = "reel._reel";
+  m.attr(name) = type;
+  return type;
+}
+
 namespace {
 /// Declares an op of a matrix whose result has these fields.
 template <class F>
 void bind_fields(nb::module_& m, const char* name, const char* result, const char* fields, F f) {
-  nb::object type = nb::module_::import_("collections").attr("namedtuple")(result, fields);
-  type.attr("__module__") = "reel._reel";
-  m.attr(result) = type;
+  nb::object type = named_tuple(m, result, fields);
   const std::string signature =
       fmt::format("def {}(A: Tensor | float | typing.SupportsComplex | numpy.ndarray) -> {}", name, result);
   m.def(

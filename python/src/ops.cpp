@@ -73,6 +73,28 @@ void bind_ops(nb::module_& m, nb::class_<Tensor>& tensor) {
   both(m, tensor, "argmax", &argmax, "axis"_a = -1);
   both(m, tensor, "argmin", &argmin, "axis"_a = -1);
   both(m, tensor, "cumsum", &cumsum, "axis"_a = -1, "reverse"_a = false);
+  both(m, tensor, "cumprod", &cumprod, "axis"_a = -1);
+  both(m, tensor, "cummax", &cummax, "axis"_a = -1);
+  both(m, tensor, "cummin", &cummin, "axis"_a = -1);
+  both(m, tensor, "argcummax", &argcummax, "axis"_a = -1);
+  both(m, tensor, "argcummin", &argcummin, "axis"_a = -1);
+  both(m, tensor, "logcumsumexp", &logcumsumexp, "axis"_a = -1);
+  both(m, tensor, "argsort", &argsort, "axis"_a = -1, "descending"_a = false);
+  both(m, tensor, "sort", &sort, "axis"_a = -1, "descending"_a = false);
+  const auto first_k = [type = named_tuple(m, "TopKResult", "values indices").release()](Arg x, std::int64_t k,
+                                                                                         std::int64_t axis) {
+    TopKResult top;
+    {
+      const GilRelease released;
+      top = top_k(x, k, axis);
+    }
+    return type(top.values, top.indices);
+  };
+  m.def("top_k", first_k, "x"_a, "k"_a, "axis"_a = -1, doc("top_k"),
+        nb::sig("def top_k(x: Tensor | float | typing.SupportsComplex | numpy.ndarray, k: int, axis: int = -1) -> "
+                "TopKResult"));
+  tensor.def("top_k", first_k, "k"_a, "axis"_a = -1, doc("top_k"),
+             nb::sig("def top_k(self, k: int, axis: int = -1) -> TopKResult"));
   const auto norm_over = [](Arg x, double p, const std::optional<Axes>& axes, bool keep_dims) {
     return over(+[](Arg y, const Axes& a, bool keep, double power) { return norm(y, power, a, keep); })(x, axes,
                                                                                                         keep_dims, p);

@@ -95,6 +95,9 @@ Tensor of_both(const Side& a, const Side& b) {
   return meeting(a, b, f);
 }
 
+/// A type of this module with these fields, for the results of an op that has several.
+nb::object named_tuple(nb::module_& m, const char* name, const char* fields);
+
 /// The shape of these extents; throws Error with the name of the function that got them.
 Shape shape_of(const char* function, const Axes& extents);
 

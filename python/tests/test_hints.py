@@ -6,7 +6,8 @@ import reel
 
 
 def test_functions_by_the_names_of_other_libraries():
-    for name, ours in (("cat", "concat"), ("clip", "clamp"), ("gather", "take_along"), ("detach", "stop_gradient")):
+    for name, ours in (("cat", "concat"), ("clip", "clamp"), ("gather", "take_along"), ("topk", "top_k"),
+                       ("detach", "stop_gradient")):
         with pytest.raises(AttributeError, match=f"no attribute '{name}'. Hint: {ours}$"):
             getattr(reel, name)
         assert callable(getattr(reel, ours))

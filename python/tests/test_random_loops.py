@@ -55,6 +55,10 @@ OVER_AXES = [
 OVER_AN_AXIS = [
     *(reel.softmax, reel.log_softmax, reel.cumsum, reel.flip),
     lambda x, axis: reel.cumsum(x, axis, True),
+    *(reel.cummax, reel.cummin, reel.logcumsumexp, reel.sort),
+    lambda x, axis: reel.cumprod(1.2 + 0.3 * reel.tanh(x), axis),
+    lambda x, axis: reel.top_k(x, (x.shape[axis] + 1) // 2, axis).values,
+    lambda x, axis: reel.take_along(reel.sin(x), reel.argsort(x, axis, descending=True), axis),
     lambda x, axis: reel.roll(x, 2, axis),
     lambda x, axis: reel.pad(x, axis, 1, 2),
     lambda x, axis: reel.repeat(x, 2, axis),

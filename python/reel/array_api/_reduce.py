@@ -121,18 +121,48 @@ def count_nonzero(x: Tensor, /, *, axis: int | tuple | None = None, keepdims: bu
     return sum(on.cast(int32), axis=axis, keepdims=keepdims)
 
 
+def _cumulative(
+    op: Callable, first: int, x: Tensor, name: str, axis: int | None, dtype: DType | None, include_initial: builtins.bool
+) -> Tensor:
+    """Of the elements up to each one; with include_initial what there is of none comes first."""
+    x = _as(x, name, dtype)
+    if axis is None:
+        if x.ndim > 1:
+            raise ValueError(f"{name}: an axis is needed for shape {x.shape}")
+        axis = 0
+    x = x.reshape(1) if x.ndim == 0 else x
+    found = op(x, axis)
+    if not include_initial:
+        return found
+    shape = list(x.shape)
+    shape[axis] = 1
+    return _reel.concat([_reel.full(tuple(shape), first, x.dtype), found], axis)
+
+
 def cumulative_sum(
     x: Tensor, /, *, axis: int | None = None, dtype: DType | None = None, include_initial: builtins.bool = False
 ) -> Tensor:
     """Sums of the elements up to each one; with include_initial a 0 comes first."""
-    x = _as(x, "cumulative_sum", dtype)
-    if axis is None:
-        if x.ndim > 1:
-            raise ValueError(f"cumulative_sum: an axis is needed for shape {x.shape}")
-        axis = 0
-    x = x.reshape(1) if x.ndim == 0 else x
-    sums = _reel.cumsum(x, axis)
-    return _reel.pad(sums, axis, 1, 0) if include_initial else sums
+    return _cumulative(_reel.cumsum, 0, x, "cumulative_sum", axis, dtype, include_initial)
+
+
+def cumulative_prod(
+    x: Tensor, /, *, axis: int | None = None, dtype: DType | None = None, include_initial: builtins.bool = False
+) -> Tensor:
+    """Products of the elements up to each one; with include_initial a 1 comes first."""
+    return _cumulative(_reel.cumprod, 1, x, "cumulative_prod", axis, dtype, include_initial)
+
+
+def argsort(
+    x: Tensor, /, *, axis: int = -1, descending: builtins.bool = False, stable: builtins.bool = True
+) -> Tensor:
+    """The int32 indices that sort x along an axis; always stable. NaN is larger than any number."""
+    return _reel.argsort(_numeric(x, "argsort", "integral", "real floating"), axis, descending)
+
+
+def sort(x: Tensor, /, *, axis: int = -1, descending: builtins.bool = False, stable: builtins.bool = True) -> Tensor:
+    """x sorted along an axis; always stable. NaN is larger than any number."""
+    return _reel.sort(_numeric(x, "sort", "integral", "real floating"), axis, descending)
 
 
 def _found(op: Callable, x: Tensor, axis: int | None, keepdims: builtins.bool) -> Tensor:
