@@ -27,15 +27,6 @@ std::string no_tensor(nb::handle x) {
   return std::string(nb::type_name(x.type()).c_str()) + (nb::ndarray_check(x) ? ". Hint: reel.tensor(x)" : "");
 }
 
-/// No gradient goes through an update.
-void refuse_recorded(const Tensor& x, const char* what, const std::string& name) {
-  if (recorded(x))
-    fail("optimizer", here(),
-         "{}{} was computed in a function that is differentiated, and no gradient goes through an optimizer. Hint: "
-         "compute the new values by ops, or return it (has_aux=True) and use the optimizer afterwards",
-         what, name);
-}
-
 /// An optimiser and what it updates.
 class PyOptimizer {
  public:
@@ -62,7 +53,7 @@ class PyOptimizer {
         fail("optimizer", where, "{} is {}, its gradient {}", p.name, p.value.spec().str(), gradient->spec().str());
       if (!gradient->concrete())
         fail("optimizer", where, "the gradient for {} has no value: it stands for one while a step is traced", p.name);
-      refuse_recorded(*gradient, "the gradient for ", p.name);
+      refuse_recorded("optimizer", *gradient, "the gradient for " + p.name);
       ordered.push_back(*gradient);
     }
     if (gradients.size() != parameters_.size())
@@ -89,7 +80,7 @@ class PyOptimizer {
       if (!(found->second.spec() == place.spec()))
         fail("optimizer", here(), "{} must be {}, got {}", name, place.spec().str(), found->second.spec().str());
       if (!found->second.concrete()) fail("optimizer", here(), "{} has no value", name);
-      refuse_recorded(found->second, "", name);
+      refuse_recorded("optimizer", found->second, name);
       if (is_differentiable(place.dtype()) && reel::any(is_nan(found->second)).item() != 0)
         fail("optimizer", here(), "{} has an element that is NaN", name);
     }
@@ -158,7 +149,7 @@ std::vector<Parameter> from_dict(const nb::dict& values) {
     if (!nb::try_cast(value, tensor) || !tensor)
       fail("optimizer", here(), "parameter {} must be a tensor, got {}", name, no_tensor(value));
     if (!tensor->concrete()) fail("optimizer", here(), "parameter {} has no value", name);
-    refuse_recorded(*tensor, "parameter ", name);
+    refuse_recorded("optimizer", *tensor, "parameter " + name);
     const auto twice = std::ranges::find_if(out, [&](const Parameter& p) { return share_memory(p.value, *tensor); });
     if (twice != out.end())
       fail("optimizer", here(), "parameter {} is there twice: it shares memory with {}. Hint: reel.tensor(x) copies",

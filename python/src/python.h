@@ -33,6 +33,8 @@ std::optional<Tensor> as_tensor(nb::handle x) noexcept;
 /// Whether a function that is differentiated has computed x: the gradient of such a value would not know that its
 /// elements are overwritten, or written to another tensor.
 bool recorded(const Tensor& x);
+/// Throws Error if it is: no gradient goes through a change in place. The message calls it `what`.
+void refuse_recorded(const char* op, const Tensor& x, std::string_view what);
 /// What reel.tensor(x) makes: a copy, also of numbers and lists. Throws Error where that does.
 Tensor made_by_tensor(nb::handle x);
 /// The same as as_tensor for an operand of an op: of an array of another dtype it is a copy, as reel.tensor() makes it.

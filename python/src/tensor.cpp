@@ -53,14 +53,6 @@ const Tensor& with_value(const Tensor& x, const char* what) {
        std::string_view(what) == "bool" ? "use reel.where" : "compute with the tensor itself, by Reel's functions");
 }
 
-void refuse_recorded(const Tensor& x, const char* what) {
-  if (recorded(x))
-    fail("assign", here(),
-         "{} was computed in a function that is differentiated, and no gradient goes through assign. Hint: use the "
-         "new value itself, or return it (has_aux=True) and assign it afterwards",
-         what);
-}
-
 nb::object item(const Tensor& x, const char* what) {
   with_value(x, what);
   if (x.numel() != 1) fail(what, here(), "one element expected, shape is {}", x.shape().str());
@@ -190,6 +182,14 @@ bool recorded(const Tensor& x) {
   return false;
 }
 
+void refuse_recorded(const char* op, const Tensor& x, std::string_view what) {
+  if (recorded(x))
+    fail(op, here(),
+         "{} was computed in a function that is differentiated, and no gradient goes through a change in place. Hint: "
+         "compute the new value by ops, or return it (has_aux=True) and make the change afterwards",
+         what);
+}
+
 Shape shape_of(const char* function, const Axes& extents) {
   try {
     return Shape(extents);
@@ -272,7 +272,7 @@ void bind_tensor(nb::module_& m) {
             with_value(x, "assign"), with_value(source, "assign");
             if (!(source.spec() == x.spec()))
               fail("assign", here(), "{} cannot replace {}", source.spec().str(), x.spec().str());
-            refuse_recorded(x, "the tensor"), refuse_recorded(source, "the source");
+            refuse_recorded("assign", x, "the tensor"), refuse_recorded("assign", source, "the source");
             x.assign(source);
           },
           nb::arg("source"),
