@@ -8,7 +8,7 @@ from typing import Any, Mapping, Sequence
 from . import _reel
 from ._check import flag, integer, number, shown, text, warn_of_no_effect
 from ._create import asarray
-from ._files import load_trained, save_safetensors
+from ._files import load_trained, refuse_misfits, save_safetensors
 from ._reel import DType, Error, SettingError, Tensor
 from ._restore import assign
 
@@ -250,22 +250,8 @@ class Model:
 
     def _take(self, tensors: Mapping[str, Tensor], path: str) -> None:
         own = {**self.parameters(), **self.constants()}
-        missing = [name for name in own if name not in tensors]
-        extra = [n for n in tensors if n not in own and not n.startswith(("optimizer.", "carry."))]
-        if missing or extra:
-            said = [f"lacks {', '.join(missing)}"] * bool(missing) + [f"has {', '.join(extra)}"] * bool(extra)
-            raise Error(
-                f"[{path}] does not fit the model: {' and '.join(said)}. Hint: print(model) shows its parameters"
-            )
-        for name, place in own.items():
-            found = tensors[name]
-            if (found.shape, found.dtype) != (place.shape, place.dtype):
-                raise Error(
-                    f"[{path}] does not fit the model: {name} is {found.dtype.name} {found.shape}, the model has "
-                    f"{place.dtype.name} {place.shape}"
-                )
-        for name, place in own.items():
-            place.assign(tensors[name])
+        refuse_misfits(path, tensors, own, "the model", "print(model) shows its parameters")
+        assign(own, tensors)
 
     def __getstate__(self) -> dict[str, Any]:
         state = {name: value for name, value in self.__dict__.items() if name != "_model"}

@@ -13,6 +13,7 @@ from ._lock import Lock
 from ._metrics import Metrics
 from ._model import Model, layers_of
 from ._reel import Error, SettingError, Tensor
+from ._tree import by_name
 
 CONFIG, METRICS, RECORD, MODEL = "config.toml", "metrics.csv", "run.json", "model.json"
 BEST, CHECKPOINT = "best.safetensors", "checkpoint.safetensors"
@@ -207,10 +208,10 @@ class Run:
         """Replaces metrics.csv."""
         _reel._write_atomically(self._place(METRICS), _metrics.text_of(metrics))
 
-    def write_best(self, parameters: Mapping[str, Tensor], step: int, valid_loss: float) -> None:
-        """Replaces best.safetensors by the parameters of a validation."""
+    def write_best(self, parameters: Any, step: int, valid_loss: float) -> None:
+        """Replaces best.safetensors by the parameters of a validation, in a dict or nested ones."""
         texts = {"step": str(integer("step", step, 0)), "valid_loss": repr(plain(number("valid_loss", valid_loss)))}
-        save_safetensors(self._place(BEST), parameters, texts)
+        save_safetensors(self._place(BEST), by_name(parameters, "write_best"), texts)
 
     def write_record(self, record: Mapping[str, Any]) -> None:
         """Replaces run.json; NaN and infinity become null, as JSON has neither."""

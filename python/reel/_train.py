@@ -9,22 +9,25 @@ from typing import Any, Callable, Iterable, Mapping
 
 from ._autodiff import value_and_grad
 from ._batches import again_and_again, batch_size, checked_batch, entries, groups, is_batch, length, stream
-from ._check import integer, shown
+from ._check import integer, kind_of, shown
 from ._create import tensor
 from ._metrics import Metrics
 from ._model import Model
 from ._progress import Progress
 from ._reel import Error, Tensor
+from ._restore import assign
 from ._run import Run
 from ._train_run import Diverged, held, made, record
-from .optim import Optimizer, RMSprop
+from ._tree import BRANCHED, by_name, flatten
+from .optim import Optimizer, RMSprop, Tree
 
 
 class History:
     """What train() returns.
 
     losses: that of each update. metrics: a row for each validation, see Metrics. steps: the updates made. best,
-    best_step and best_loss: the parameters with the lowest validation loss; None, None and infinity without validation.
+    best_step and best_loss: the parameters with the lowest validation loss, nested as those that were trained; None, None
+    and infinity without validation.
     stopped: "steps", "batches" when these ran out, "patience" or "interrupted". seconds: how long it took.
     """
 
@@ -32,7 +35,7 @@ class History:
         self.losses: list[float] = []
         self.metrics = Metrics()
         self.steps = 0
-        self.best: dict[str, Tensor] | None = None
+        self.best: Any = None
         self.best_step: int | None = None
         self.best_loss = math.inf
         self.stopped = "steps"
@@ -49,17 +52,17 @@ class History:
 
 
 class _Learner:
-    """A model or a dict of parameters, with the loss of a batch."""
+    """A model or a tree of parameters, with the loss of a batch."""
 
     def __init__(self, model: Any, loss: Callable, accuracy: Callable | None, carry: bool) -> None:
         self.model = model if isinstance(model, Model) else None
-        if self.model is None and not isinstance(model, Mapping):
-            raise Error(f"[train] a Model or a dict of tensors is expected, got {type(model).__name__}")
+        if self.model is None and not isinstance(model, BRANCHED):
+            raise Error(f"[train] a Model, or a tuple, list or dict of tensors is expected, got {kind_of(model)}")
         if carry and self.model is None:
             raise Error("[train] carry is for a Model. Hint: keep states of your own in the batches")
         if carry and self.model is not None and (what := self.model._model.without_states):
             raise Error(f"[train] carry: {what} reads whole sequences, no state goes on. Hint: leave carry out")
-        self.parameters = dict(model) if self.model is None else self.model.parameters()
+        self.parameters: Any = model if self.model is None else self.model.parameters()
         self.loss, self.accuracy, self.carry = loss, accuracy, carry
         self.state: Any = ()
         self._differentiated = value_and_grad(self._objective, has_aux=True)
@@ -68,9 +71,9 @@ class _Learner:
         """The next batch continues none."""
         self.state = ()
 
-    def everything(self) -> dict[str, Tensor]:
+    def everything(self) -> Any:
         """All that a file of parameters has."""
-        return {**self.parameters, **({} if self.model is None else self.model.constants())}
+        return self.parameters if self.model is None else {**self.parameters, **self.model.constants()}
 
     def _objective(self, p: Any, x: Any, y: Any, lengths: Any, step: int) -> tuple[Tensor, tuple[Tensor, Any]]:
         if self.model is None:
@@ -89,7 +92,7 @@ class _Learner:
         (_, (value, state)), gradient = self._differentiated(self.parameters, *self.checked(batch), step)
         if self.carry:
             self.state = state
-        return value.item(), gradient
+        return value.item(), by_name(gradient, "train")
 
     def checked(self, batch: tuple) -> tuple:
         """x, y and lengths, which are for a Model."""
@@ -144,7 +147,7 @@ class _Learner:
 
 
 def train(
-    model: Model | Mapping[str, Tensor],
+    model: Model | Tree,
     batches: Iterable | Callable[[int], tuple],
     loss: Callable[..., Tensor],
     *,
@@ -163,8 +166,8 @@ def train(
 ) -> History:
     """Trains in place and returns a History.
 
-    model: a Model, with loss(outputs, y) and accuracy(outputs, y); or a dict of tensors for a function of your own,
-    with loss(parameters, x, y) and accuracy(parameters, x, y). A loss is a scalar tensor, an accuracy a number.
+    model: a Model, with loss(outputs, y) and accuracy(outputs, y); or a dict of tensors, nested or not, for a function of
+    your own, with loss(parameters, x, y) and accuracy(parameters, x, y). A loss is a scalar tensor, an accuracy a number.
     batches: (x, y) for each update, arrays or tensors, or (x, y, lengths) for a Model, whose sequences then have these
     lengths; an iterable, started over while steps remain unless it is an iterator, from which only the batches of these
     steps are taken; or a function of the number of the update, from 0. steps: how many updates; None: once through
@@ -192,7 +195,7 @@ def train(
         raise Error(f"[train] optimizer: one of reel.optim is needed, got {shown(optimizer)}. {hint}")
     if optimizer.parameters is not model:
         raise Error("[train] the optimizer has other parameters than the model. Hint: reel.optim.Adam(model)")
-    if others := optimizer._optimizer.others(learner.parameters):
+    if others := optimizer._optimizer.others(by_name(learner.parameters, "train")):
         raise Error(
             f"[train] {', '.join(others)}: the dict has another tensor than the optimizer, which would go on with its "
             "own. Hint: assign() keeps a tensor and changes its elements; or make a new optimizer"
@@ -247,7 +250,8 @@ def train(
             folder.write_metrics(history.metrics)
         waited += 1
         if row.get("valid_loss", math.inf) < history.best_loss:
-            best = {name: tensor(value) for name, value in learner.everything().items()}
+            values, rebuild = flatten(learner.everything(), "train", "parameters{}")
+            best = rebuild([tensor(value) for value in values])
             history.best, history.best_step, history.best_loss = best, row["step"], row["valid_loss"]
             waited = 0
             if folder:
@@ -300,8 +304,7 @@ def train(
             raise
         end()
     if restore_best and history.best is not None:
-        for name, place in learner.everything().items():
-            place.assign(history.best[name])
+        assign(by_name(learner.everything(), "train"), by_name(history.best, "train"))
     return history
 
 

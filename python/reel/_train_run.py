@@ -11,6 +11,7 @@ from ._lock import locked
 from ._model import Model
 from ._reel import Error
 from ._run import MODEL, Run
+from ._tree import by_name
 from .optim import Optimizer, Schedule
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def record(learner: _Learner, history: History, optimizer: Optimizer, problem: B
     from . import __version__
 
     config = {} if learner.model is None else learner.model.config
-    count = sum(p.size * (1 + p.dtype.name.startswith("c")) for p in learner.parameters.values())
+    count = sum(p.size * (1 + p.dtype.name.startswith("c")) for p in by_name(learner.parameters, "train").values())
     last = {name: values[-1] if values else math.nan for name, values in history.metrics.items()}
     out = {
         "task": "",

@@ -5,11 +5,13 @@ from __future__ import annotations
 import collections
 import functools
 import sys
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Iterator, Mapping
 
 from ._check import kind_of
 from ._create import tensor
 from ._reel import Error, Tensor
+
+BRANCHED = (dict, tuple, list, Mapping)  # what has branches with names; the first three are found faster
 
 
 def _is_array(tree: Any) -> bool:
@@ -33,13 +35,35 @@ def flatten(tree: Any, what: str, name: str, leaf: type = Tensor) -> tuple[list,
     return leaves, lambda values: rebuild(iter(values))
 
 
-def places(tree: Any, place: str = "") -> Iterator[str]:
-    """Where in a tree its tensors are, in flatten's order: ['a'][0]."""
-    if isinstance(tree, (dict, tuple, list)):
-        for key, branch in tree.items() if isinstance(tree, dict) else enumerate(tree):
-            yield from places(branch, f"{place}[{key!r}]")
-    elif tree is not None:
+def places(tree: Any, place: str = "", keep_none: bool = False) -> Iterator[str]:
+    """Where in a tree its leaves are, in flatten's order: ['a'][0]."""
+    if isinstance(tree, BRANCHED):
+        for key, branch in tree.items() if isinstance(tree, Mapping) else enumerate(tree):
+            yield from places(branch, f"{place}[{key!r}]", keep_none)
+    elif keep_none or tree is not None:
         yield place
+
+
+def by_name(tree: Any, what: str, name: str = "", keep_none: bool = False) -> dict[str, Any]:
+    """The leaves of a tree by their names, the keys on the way with dots between them: layers.0.w.
+
+    They are in flatten's order, and can be anything but None, or even that with `keep_none`. Throws Error where two
+    have one name, and for a tree that is a leaf itself; the message begins with `name`: "gradients: ".
+    """
+    if not isinstance(tree, BRANCHED):
+        raise Error(f"[{what}] {name}a tuple, list or dict of tensors is expected, got {kind_of(tree)}")
+    if isinstance(tree, dict) and set(map(type, tree.values())) <= {Tensor} and set(map(type, tree)) <= {str}:
+        return dict(tree)  # as below, but faster
+    names: list[str] = []
+    leaves: list = []
+    _collect_names(tree, "", names, leaves, keep_none)
+    out = dict(zip(names, leaves))
+    if len(out) < len(names):
+        twice = next(called for called, count in collections.Counter(names).items() if count > 1)
+        where = zip(names, places(tree, keep_none=keep_none))
+        first, second = [place for called, place in where if called == twice][:2]
+        raise Error(f"[{what}] {name}{first} and {second} are both called {twice}. Hint: another key for one of them")
+    return out
 
 
 def flatten_like(tree: Any, like: Any, what: str, name: str, zeros: bool = False) -> list:
@@ -62,7 +86,7 @@ def _collect(tree: Any, leaves: list, what: str, name: str, place: str, leaf: ty
         return next
     if tree is None:
         return lambda values: None
-    if isinstance(tree, dict):
+    if isinstance(tree, Mapping):
         branches = [(key, _collect(x, leaves, what, name, f"{place}[{key!r}]", leaf)) for key, x in tree.items()]
         make = _maker(tree)
         return lambda values: make({key: branch(values) for key, branch in branches})
@@ -81,14 +105,31 @@ def _collect(tree: Any, leaves: list, what: str, name: str, place: str, leaf: ty
     raise Error(f"[{what}] {name.format(place)}: {rule}, got {kind_of(tree)}{hint}")
 
 
-def _maker(tree: dict) -> Callable[[dict], dict]:
+def _items(tree: Any, prefix: str) -> Iterator[tuple[str, Any]]:
+    """The branches with their names; the keys of a named tuple are its fields."""
+    items = tree.items() if isinstance(tree, (dict, Mapping)) else zip(getattr(tree, "_fields", range(len(tree))), tree)
+    for key, branch in items:
+        yield prefix + (key if isinstance(key, str) else str(key)), branch
+
+
+def _collect_names(tree: Any, prefix: str, names: list[str], leaves: list, keep_none: bool) -> None:
+    """Appends the names and the leaves of a tree."""
+    for name, branch in _items(tree, prefix):
+        if not isinstance(branch, Tensor) and isinstance(branch, BRANCHED):
+            _collect_names(branch, name + ".", names, leaves, keep_none)
+        elif keep_none or branch is not None:
+            names.append(name)
+            leaves.append(branch)
+
+
+def _maker(tree: Mapping) -> Callable[[dict], Any]:
     """What makes a dict of the same type, if that is made of a dict, as OrderedDict is."""
     kind = type(tree)
     if kind is dict:
         return lambda plain: plain
     make = functools.partial(kind, tree.default_factory) if isinstance(tree, collections.defaultdict) else kind
 
-    def made(plain: dict) -> dict:
+    def made(plain: dict) -> Any:
         try:
             own = make(plain)
             same = list(own) == list(plain) and all(own[key] is value for key, value in plain.items())
@@ -105,7 +146,7 @@ def _follow(tree: Any, like: Any, leaves: list, what: str, name: str, place: str
         leaves.extend([None] * len(flatten(like, what, name)[0]))
     elif _is_tensor(like) and _is_tensor(tree):
         leaves.append(tree if isinstance(tree, Tensor) else tensor(tree))
-    elif isinstance(like, dict) and isinstance(tree, dict):
+    elif isinstance(like, Mapping) and isinstance(tree, Mapping):
         if tree.keys() != like.keys():
             raise Error(f"[{what}] {name.format(place)} must have the keys {_keys(like)}, got {_keys(tree)}")
         for key, branch in like.items():
@@ -119,7 +160,7 @@ def _follow(tree: Any, like: Any, leaves: list, what: str, name: str, place: str
         raise Error(f"[{what}] {name.format(place)} must be {_kind(like)}, got {_kind(tree)}")
 
 
-def _keys(tree: dict) -> str:
+def _keys(tree: Mapping) -> str:
     return ", ".join(map(repr, tree)) or "none"
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 import math
-from typing import Any, Mapping
+from typing import Any, Mapping, Union
 
 from . import _reel
 from ._check import flag, integer, number, shown, text, warn_of_no_effect
 from ._model import Model
 from ._reel import Cell, Error, SettingError, Tensor
+from ._tree import BRANCHED, by_name
 
 __all__ = ["Optimizer", "SGD", "RMSprop", "Adam", "AdamW", "AMSGrad", "Adagrad", "Schedule"]
 
@@ -27,6 +28,9 @@ _OWNERS = {
 }
 
 
+Tree = Union[Mapping[str, Any], list, tuple]  # of tensors
+
+
 def __dir__() -> list[str]:
     return __all__
 
@@ -35,11 +39,12 @@ class Optimizer:
     """An optimiser by name: "sgd", "rmsprop", "adam", "adamw", "amsgrad" or "adagrad", with its class's options below.
 
     parameters: a Model, a Cell, or a dict of tensors by name, in which those of models and cells keep their
-    constraints, but not in a copy of the optimiser. lr: the learning rate; group_lr: those of groups that
-    have their own, where a group is that of the model's table, or a name of the dict. clip_norm scales all gradients
-    down to this joint norm, then clip_value clamps each element to +- this; 0: not. weight_decay pulls all parameters
-    to 0 (but those that move on a manifold): g <- g + weight_decay p after clipping, or with "adamw"
-    p <- (1 - lr weight_decay) p before its step; None: 0, with "adamw" 0.01, as in PyTorch.
+    constraints, but not in a copy of the optimiser. Dicts, lists and tuples may be nested, as grad() takes them; a name is then "layers.0.w".
+    lr: the learning rate; group_lr: those of groups that have their own, where a group is that of the model's table, or
+    in a dict a name or what names begin with: {"layers": 1e-3, "layers.0": 0}, of which the longer one counts. clip_norm
+    scales all gradients down to this joint norm, then clip_value clamps each element to +- this; 0: not. weight_decay
+    pulls all parameters to 0 (but those that move on a manifold): g <- g + weight_decay p after clipping, or with
+    "adamw" p <- (1 - lr weight_decay) p before its step; None: 0, with "adamw" 0.01, as in PyTorch.
     `lr` can be assigned. An optimiser can be copied and pickled, with its parameters and state.
     Throws SettingError for a value that does not fit. Warns of an option that this kind does not have.
     """
@@ -48,7 +53,7 @@ class Optimizer:
 
     def __init__(
         self,
-        parameters: Model | Cell | Mapping[str, Tensor],
+        parameters: Model | Cell | Tree,
         kind: str,
         lr: float = 1e-3,
         *,
@@ -116,14 +121,15 @@ class Optimizer:
         )
         warn_of_no_effect(known, 2 if type(self) is Optimizer else 3)
 
-    def _make(self, parameters: Model | Cell | Mapping[str, Tensor], options: dict[str, Any]) -> None:
-        target: Any = parameters
-        if isinstance(parameters, Model):
-            target = parameters._model
-        elif isinstance(parameters, Mapping):
-            target = dict(parameters)
+    def _make(self, parameters: Model | Cell | Tree, options: dict[str, Any]) -> None:
         self.parameters, self._options = parameters, options
-        self._optimizer = _reel._optimizer(target, **options)
+        tree = self._tree_by_name()
+        target: Any = parameters if tree is None else tree
+        self._optimizer = _reel._optimizer(getattr(target, "_model", target), **options)
+
+    def _tree_by_name(self) -> dict[str, Tensor] | None:
+        """The tensors of the tree as it is now; None for a Model or a Cell."""
+        return by_name(self.parameters, "optimizer") if isinstance(self.parameters, BRANCHED) else None
 
     @property
     def lr(self) -> float:
@@ -136,16 +142,15 @@ class Optimizer:
         self._optimizer.set_lr(rate)
         self._options["lr"] = self.config["lr"] = rate
 
-    def step(self, gradients: Mapping[str, Tensor], lr_factor: float = 1) -> float:
+    def step(self, gradients: Tree, lr_factor: float = 1) -> float:
         """One update in place, with all learning rates times lr_factor. Returns the gradients' joint norm.
 
-        gradients: one for each parameter, as grad() returns them. If the norm is NaN or infinite, nothing is updated.
+        gradients: one for each parameter, by name or nested, as grad() returns them. If the norm is NaN or infinite,
+        nothing is updated.
         Throws Error when a gradient is missing or of another shape, or lr_factor is no finite number of 0 or more.
         """
-        if not isinstance(gradients, Mapping):
-            raise Error(f"[optimizer] gradients: a dict of tensors by name is expected, got {shown(gradients)}")
-        now = dict(self.parameters) if isinstance(self.parameters, Mapping) else None
-        return self._optimizer.step(dict(gradients), number("lr_factor", lr_factor), now)
+        given = by_name(gradients, "optimizer", "gradients: ")
+        return self._optimizer.step(given, number("lr_factor", lr_factor), self._tree_by_name())
 
     @property
     def steps(self) -> int:
@@ -175,11 +180,15 @@ class Optimizer:
         self._optimizer.load_state(tensors, steps)
 
     def __getstate__(self) -> dict[str, Any]:
-        whole = self.parameters
-        self._optimizer.refuse_others(dict(whole) if isinstance(whole, Mapping) else whole.parameters())
-        own = dict(getattr(self, "__dict__", {}))  # of a class of users
-        state = self.state_dict()
-        return {"parameters": whole, "config": self.config, "options": self._options, "state": state, "own": own}
+        whole, tree = self.parameters, self._tree_by_name()
+        self._optimizer.refuse_others(whole.parameters() if isinstance(whole, (Model, Cell)) else tree or {})
+        return {
+            "parameters": whole,
+            "config": self.config,
+            "options": self._options,
+            "state": self.state_dict(),
+            "own": dict(getattr(self, "__dict__", {})),  # of a class of users
+        }
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self.config = dict(state["config"])

@@ -7,6 +7,7 @@ Gradients of any order flow: the backward pass is a function of Reel, too, and i
 from __future__ import annotations
 
 import functools
+import operator
 from collections import Counter
 from typing import Any, Callable, Sequence
 
@@ -16,7 +17,7 @@ from . import _reel
 from ._reel import Error, Tensor
 from ._restore import cell_arguments
 from ._scan import scan as _scan_over_time
-from ._tree import flatten
+from ._tree import by_name, flatten
 
 
 def to_reel(x: _torch.Tensor) -> Tensor:
@@ -135,24 +136,28 @@ class Scan(_torch.nn.Module):
     def __init__(
         self,
         step: Callable,
-        parameters: dict[str, _torch.Tensor] | None = None,
+        parameters: Any = None,
         *,
         reverse: bool = False,
         checkpoint_every: int = 0,
     ) -> None:
         super().__init__()
         self._step, self._reverse, self._checkpoint_every = step, reverse, checkpoint_every
-        self._names = list(parameters or {})
-        for name, value in (parameters or {}).items():
-            self.register_parameter(
-                name, value if isinstance(value, _torch.nn.Parameter) else _torch.nn.Parameter(value)
-            )
+        tree = {} if parameters is None else parameters
+        if isinstance(tree, _torch.nn.ParameterDict):
+            tree = dict(tree)
+        names = list(by_name(tree, "torch", "parameters: "))
+        values, rebuild = flatten(tree, "torch", "parameters{}", _torch.Tensor)
+        self._names = rebuild(names)
+        for name, value in zip(names, values):
+            _register(self, name, value if isinstance(value, _torch.nn.Parameter) else _torch.nn.Parameter(value))
 
     def forward(self, xs: Any, state: Any) -> tuple[Any, Any]:
         """xs [T, ...] and the first state -> (outputs [T, ...], last state); tensors, or tuples or dicts of tensors."""
-        weights = {name: getattr(self, name) for name in self._names}
+        names, rebuild = flatten(self._names, "torch", "parameters{}", str)
+        weights = rebuild([operator.attrgetter(name)(self) for name in names])
 
-        def whole(xs: Any, state: Any, weights: dict[str, Tensor]) -> tuple[Any, Any]:
+        def whole(xs: Any, state: Any, weights: Any) -> tuple[Any, Any]:
             def step(carried: Any, x_t: Any) -> tuple[Any, Any]:
                 after, y = self._step(carried, x_t, *([weights] if weights else []))
                 return after, y if isinstance(y, (Tensor, dict)) else tuple(y or ())
@@ -164,17 +169,32 @@ class Scan(_torch.nn.Module):
         return function(whole)(xs, state, weights)
 
 
+def _register(module: _torch.nn.Module, name: str, value: _torch.nn.Parameter) -> None:
+    """Makes a parameter of this name, in modules within the module where it has dots, as PyTorch allows none."""
+    *path, last = name.split(".")
+    try:
+        for part in path:
+            if part not in module._modules:
+                module.add_module(part, _torch.nn.Module())
+            module = module._modules[part]  # type: ignore[assignment]
+        module.register_parameter(last, value)
+    except KeyError as e:
+        raise Error(f"[torch] PyTorch cannot name a parameter {name}: {e.args[0]}. Hint: another name") from None
+
+
 def wrap(
     step: Callable,
-    parameters: dict[str, _torch.Tensor] | None = None,
+    parameters: Any = None,
     *,
     reverse: bool = False,
     checkpoint_every: int = 0,
 ) -> Scan:
     """A module that runs state, y = step(state, x) over time, as reel.scan does.
 
-    With `parameters`, a dict of PyTorch tensors, which become the module's parameters, the step has a third argument, the
-    dict of them as Reel's tensors. module(xs, state) returns the outputs and the last state.
+    With `parameters`, a dict of PyTorch tensors, which may be nested, with lists and tuples, the step has a third
+    argument, the same with Reel's tensors. They become parameters of the module, or of modules within it: those in
+    "layers" of module.layers. state_dict() calls them as reel.optim does: "layers.0.w". module(xs, state) returns the
+    outputs and the last state.
     """
     return Scan(step, parameters, reverse=reverse, checkpoint_every=checkpoint_every)
 

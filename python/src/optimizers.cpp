@@ -21,10 +21,10 @@ namespace {
 
 /// The type of what is no tensor. An array stays what it is: the optimiser writes into its parameters.
 std::string no_tensor(nb::handle x) {
-  if (nb::isinstance<nb::dict>(x) || nb::isinstance<nb::list>(x) || nb::isinstance<nb::tuple>(x))
-    return fmt::format("{}. Hint: one dict of tensors, with names such as \"layer.W\"",
-                       nb::type_name(x.type()).c_str());
-  return std::string(nb::type_name(x.type()).c_str()) + (nb::ndarray_check(x) ? ". Hint: reel.tensor(x)" : "");
+  const char* hint = "";
+  if (nb::ndarray_check(x)) hint = ". Hint: reel.tensor(x)";
+  if (nb::isinstance<PyCell>(x) || nb::hasattr(x, "_model")) hint = ". Hint: x.parameters()";
+  return std::string(nb::type_name(x.type()).c_str()) + hint;
 }
 
 /// An optimiser and what it updates.
@@ -56,8 +56,7 @@ class PyOptimizer {
       refuse_recorded("optimizer", *gradient, "the gradient for " + p.name);
       ordered.push_back(*gradient);
     }
-    if (gradients.size() != parameters_.size())
-      fail("optimizer", where, "{} gradients for {} parameters", gradients.size(), parameters_.size());
+    if (gradients.size() != parameters_.size()) refuse_unknown(gradients);
     const nb::gil_scoped_release released;
     const double norm = optimizer_.norm(ordered);
     if (!std::isfinite(norm)) return norm;
@@ -113,6 +112,14 @@ class PyOptimizer {
   }
 
  private:
+  void refuse_unknown(const nb::dict& gradients) const {
+    for (const auto [name, gradient] : gradients) {
+      const auto same = [name = name](const Parameter& p) { return nb::cast(p.name).equal(name); };
+      if (std::ranges::none_of(parameters_, same))
+        fail("optimizer", here(), "{} gradients for {} parameters: none of these is called {}", gradients.size(),
+             parameters_.size(), nb::repr(name).c_str());
+    }
+  }
   static bool holds(const nb::dict& values, nb::handle key, const Parameter& p) {
     const nb::handle value = PyDict_GetItem(values.ptr(), key.ptr());
     return value && nb::isinstance<Tensor>(value) && nb::inst_ptr<Tensor>(value)->id() == p.value.id();
@@ -136,12 +143,19 @@ bool share_memory(const Tensor& a, const Tensor& b) {
   return before(first, second + b.bytes()) && before(second, first + a.bytes());
 }
 
-/// Each tensor is a group of its own name.
-std::vector<Parameter> from_dict(const nb::dict& values) {
+/// The name if it has a rate, else the longest one with a rate that it begins with, as "layers.0.w" with "layers.0",
+/// and that is no other tensor's name; the name if there is none.
+std::string group_of(const std::string& name, const nb::dict& values, const std::map<std::string, double>& rates) {
+  for (std::size_t end = name.size(); end > 0 && end != std::string::npos; end = name.rfind('.', end - 1)) {
+    const std::string group = name.substr(0, end);
+    if (rates.contains(group) && (group == name || !values.contains(nb::cast(group)))) return group;
+  }
+  return name;
+}
+
+std::vector<Parameter> from_dict(const nb::dict& values, const std::map<std::string, double>& group_lr) {
   std::vector<Parameter> out;
   for (const auto [key, value] : values) {
-    if (!PyUnicode_Check(key.ptr()))
-      fail("optimizer", here(), "the names of parameters are strings, got {}. Hint: str(name)", nb::repr(key).c_str());
     std::string name;
     if (!nb::try_cast(key, name))
       fail("optimizer", here(), "the name of a parameter has no UTF-8: {}", nb::repr(key).c_str());
@@ -154,7 +168,7 @@ std::vector<Parameter> from_dict(const nb::dict& values) {
     if (twice != out.end())
       fail("optimizer", here(), "parameter {} is there twice: it shares memory with {}. Hint: reel.tensor(x) copies",
            name, twice->name);
-    out.push_back({.name = name, .value = *tensor, .group = name});
+    out.push_back({.name = name, .value = *tensor, .group = group_of(name, values, group_lr)});
   }
   return out;
 }
@@ -200,9 +214,9 @@ PyOptimizer make_optimizer(nb::handle target, const std::string& kind, double lr
   if (PyCell* cell = nullptr; nb::try_cast(target, cell) && cell)
     return {trained(cell->cell->parameters()), options, [cell, held = nb::borrow(target)] { cell->cell->updated(); }};
   if (!PyDict_Check(target.ptr()))
-    fail("optimizer", here(), "a dict of tensors, a Model or a Cell is expected, got {}",
+    fail("optimizer", here(), "a Model, a Cell, or a tuple, list or dict of tensors is expected, got {}",
          nb::type_name(target.type()).c_str());
-  std::vector<Parameter> parameters = from_dict(nb::borrow<nb::dict>(target));
+  std::vector<Parameter> parameters = from_dict(nb::borrow<nb::dict>(target), group_lr);
   const std::function<void()> updated = with_rules(parameters);
   return {parameters, options, updated};
 }

@@ -33,9 +33,3 @@ def test_a_ring_buffer():
     last, read = reel.scan(step, reel.zeros((3, 2), "f64"), (reel.tensor([0, 1, 2, 0, 1]), reel.tensor(rows)))
     assert last.tolist() == rows[[3, 4, 2]].tolist()
     assert read.tolist() == np.concatenate([np.zeros((3, 2)), rows[:2]]).tolist()
-
-
-def test_parameters_in_a_tree_are_named():
-    for tree, kind in (({"l": {"W": reel.ones(2)}}, "dict"), ({"l": [reel.ones(2)]}, "list")):
-        with pytest.raises(reel.Error, match=f'got {kind}. Hint: one dict of tensors, with names such as "layer.W"'):
-            reel.optim.SGD(tree)

@@ -286,7 +286,7 @@ def test_safetensors_files(tmp_path):
         (lambda: reel.load_safetensors(tmp_path / "no"), "no.*No such file"),
         (lambda: reel.save_safetensors(path, {"x": np.arange(3)}), "x must be a tensor, or an array of f32.* got an array of int64. Hint: reel.tensor"),
         (lambda: reel.save_safetensors(path, {"x": np.array(["a"])}), r"got an array of <U1 \("),
-        (lambda: reel.save_safetensors(path, reel.ones(2)), "a dict of tensors is needed, got reel.Tensor"),
+        (lambda: reel.save_safetensors(path, reel.ones(2)), "a tuple, list or dict of tensors is expected, got reel.Tensor"),
         (lambda: reel.save_safetensors(path, {}, {"n": 3}), "metadata: texts are needed, got 'n': 3. Hint"),
         (lambda: reel.save_safetensors(path, {}, "n"), "metadata: a dict of texts is needed, got 'n'"),
         (lambda: reel.save_safetensors(tmp_path / "no" / "x", {"x": reel.ones(2)}), "No such file"),

@@ -1,5 +1,7 @@
 """reel.torch: gradients of any order through Reel, and PyTorch's own cells beside Reel's."""
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -134,6 +136,56 @@ def test_a_step_with_parameters():
         torch.autograd.grad(expected.square().sum(), [theirs.weight_hh_l0, theirs.weight_ih_l0, theirs.bias_ih_l0]),
     ):
         torch.testing.assert_close(ours, other)
+
+
+def nested_step(h, x, p):
+    (U, W), b = p["layers"][0], p["out.b"]
+    return (reel.tanh(reel.linear(h, U) + reel.linear(x, W, b) + p["in"]["c"]),) * 2
+
+
+def test_a_step_with_nested_parameters(tmp_path):
+    torch.manual_seed(0)
+    theirs = torch.nn.RNN(3, 4).double()
+    W, U, b, c = (p.detach().clone() for p in theirs.parameters())
+    own = rt.wrap(nested_step, {"layers": [(U, W)], "out.b": b, "in": {"c": c, "none": None}})
+    names = ["layers.0.0", "layers.0.1", "out.b", "in.c"]
+    assert sorted(own.state_dict()) == sorted(name for name, _ in own.named_parameters()) == sorted(names)
+    xs, h0 = torch.randn(5, 2, 3, dtype=f64), torch.zeros(2, 4, dtype=f64)
+    expected, _ = theirs(xs)
+    torch.testing.assert_close(own(xs, h0)[0], expected)
+    parameters = [own.get_parameter(name) for name in ("layers.0.1", "layers.0.0", "out.b", "in.c")]  # as in nn.RNN
+    ours = torch.autograd.grad(own(xs, h0)[0].square().sum(), parameters)
+    torch.testing.assert_close(ours, torch.autograd.grad(expected.square().sum(), [*theirs.parameters()]))
+
+    with torch.no_grad():
+        own.layers.get_submodule("0").register_parameter("0", torch.nn.Parameter(2 * U))
+        theirs.weight_hh_l0.copy_(2 * U)
+    torch.save(own, tmp_path / "own.pt"), torch.save(own.state_dict(), tmp_path / "state.pt")
+    fresh = rt.wrap(nested_step, {"layers": ((0 * U, W),), "out.b": b, "in": {"c": c}})
+    fresh.load_state_dict(torch.load(tmp_path / "state.pt"))
+    for module in (own, fresh, copy.deepcopy(own), torch.load(tmp_path / "own.pt", weights_only=False)):
+        torch.testing.assert_close(module(xs, h0)[0], theirs(xs)[0])
+    assert [*rt.wrap(nested_step, torch.nn.ParameterDict({"U": U})).state_dict()] == ["U"]
+    twice = {name: 2 * p for name, p in fresh.named_parameters()}
+    called = torch.func.functional_call(fresh, twice, (xs, h0))[0]
+    for p in fresh.parameters():
+        p.data *= 2
+    torch.testing.assert_close(called, fresh(xs, h0)[0])
+
+
+def test_parameters_that_pytorch_cannot_name():
+    x = torch.ones(2)
+    for parameters, words in (
+        ({"a": x, "a.b": x}, r"\[torch\] PyTorch cannot name a parameter a.b: attribute 'a' already exists. Hint"),
+        ({"a.b": x, "a": x}, "parameter a: attribute 'a' already exists"),
+        ({"forward": x}, "parameter forward: attribute 'forward' already exists"),
+        ({"a": {"": x}}, "parameter a.: parameter name can't be empty"),
+        ({"a.b": x, "a": {"b": x}}, r"\['a.b'\] and \['a'\]\['b'\] are both called a.b"),
+        ({"a": [1.0]}, r"parameters\['a'\]\[0\]: a tensor, .* is expected, got float"),
+        (x, "parameters: a tuple, list or dict of tensors is expected, got torch.Tensor"),
+    ):
+        with pytest.raises(reel.Error, match=words):
+            rt.wrap(nested_step, parameters)
 
 
 def test_several_inputs_states_and_outputs():

@@ -271,7 +271,7 @@ def test_a_run_folder_is_written_and_compare_reads_it(tmp_path):
 @pytest.mark.parametrize(
     "call, words",
     [
-        (lambda p: reel.train([p], line, line_loss, steps=1), "Model or a dict of tensors"),
+        (lambda p: reel.train(p["w"], line, line_loss, steps=1), "a Model, or a tuple, list or dict of tensors is expected"),
         (lambda p: reel.train(p, line, line_loss), "without end. Hint: steps"),
         (lambda p: reel.train(p, line, line_loss, steps=-1), "steps: an integer of 0 or more is needed, got -1"),
         (lambda p: reel.train(p, line, line_loss, steps=1, valid_every=0), "valid_every: an integer of 1 or more"),

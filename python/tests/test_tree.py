@@ -1,6 +1,7 @@
 """Tuples, lists and dicts of tensors: what functions get and return has the types of what was given."""
 
 import collections
+import types
 
 import pytest
 
@@ -33,6 +34,7 @@ def values():
         (collections.defaultdict(list, values()), collections.defaultdict),
         (collections.Counter(values()), collections.Counter),
         (Named("n", **values()), dict),
+        (types.MappingProxyType(values()), types.MappingProxyType),
     ],
 )
 def test_dicts_keep_their_types(given, kind):
