@@ -208,7 +208,7 @@ class Model:
 
     def parameters(self) -> dict[str, Tensor]:
         """The trained parameters by name. Tensor.assign(), load() and optimisers change them."""
-        return self._model.parameters()
+        return self._model.parameters(self)
 
     def constants(self) -> dict[str, Tensor]:
         """The parameters that are not trained, such as permutations; files have them, too."""
@@ -253,6 +253,10 @@ class Model:
         refuse_misfits(path, tensors, own, "the model", "print(model) shows its parameters")
         assign(own, tensors)
 
+    def __reduce__(self) -> tuple:
+        """The parameters are there before the attributes of a class of users, such as an optimiser of them."""
+        return _unfilled, (type(self), self._arguments), self.__getstate__()
+
     def __getstate__(self) -> dict[str, Any]:
         state = {name: value for name, value in self.__dict__.items() if name != "_model"}
         return {**state, "_values": {**self.parameters(), **self.constants()}}
@@ -260,11 +264,19 @@ class Model:
     def __setstate__(self, state: dict[str, Any]) -> None:
         values = state.pop("_values")
         self.__dict__.update(state)
-        self._model = _reel._model(*self._arguments)
+        if "_model" not in self.__dict__:  # pickled before there was __reduce__
+            self._model = _reel._model(*self._arguments)
         assign({**self.parameters(), **self.constants()}, values)
 
     def __repr__(self) -> str:
         return self._model.table().rstrip("\n")
+
+
+def _unfilled(kind: type[Model], arguments: tuple) -> Model:
+    """A model that lacks all but its parameters, which have their initial values."""
+    made = kind.__new__(kind)
+    made._model = _reel._model(*arguments)
+    return made
 
 
 def _states(given: Any) -> list[Tensor]:

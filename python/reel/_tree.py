@@ -66,6 +66,22 @@ def by_name(tree: Any, what: str, name: str = "", keep_none: bool = False) -> di
     return out
 
 
+def with_values(tree: Any, values: Mapping[str, Any], prefix: str = "") -> Any:
+    """The tree with these leaves, by their names, in place of its own; those that are not given stay.
+
+    Dicts and lists change in place, so whoever else has them has the new leaves, too; tuples are made anew.
+    """
+    made = {}
+    for key, name, branch in _items(tree, prefix):
+        inner = isinstance(branch, BRANCHED)
+        made[key] = with_values(branch, values, name + ".") if inner else values.get(name, branch)
+    if isinstance(tree, tuple):
+        return type(tree)(**made) if hasattr(tree, "_fields") else type(tree)(made.values())
+    for key, value in made.items():
+        tree[key] = value
+    return tree
+
+
 def flatten_like(tree: Any, like: Any, what: str, name: str, zeros: bool = False) -> list:
     """The tensors of a tree in the order in which flatten(like) has them: dicts go by their keys.
 
@@ -105,16 +121,16 @@ def _collect(tree: Any, leaves: list, what: str, name: str, place: str, leaf: ty
     raise Error(f"[{what}] {name.format(place)}: {rule}, got {kind_of(tree)}{hint}")
 
 
-def _items(tree: Any, prefix: str) -> Iterator[tuple[str, Any]]:
-    """The branches with their names; the keys of a named tuple are its fields."""
+def _items(tree: Any, prefix: str) -> Iterator[tuple[Any, str, Any]]:
+    """The branches with their keys and names; the keys of a named tuple are its fields."""
     items = tree.items() if isinstance(tree, (dict, Mapping)) else zip(getattr(tree, "_fields", range(len(tree))), tree)
     for key, branch in items:
-        yield prefix + (key if isinstance(key, str) else str(key)), branch
+        yield key, prefix + (key if isinstance(key, str) else str(key)), branch
 
 
 def _collect_names(tree: Any, prefix: str, names: list[str], leaves: list, keep_none: bool) -> None:
     """Appends the names and the leaves of a tree."""
-    for name, branch in _items(tree, prefix):
+    for _, name, branch in _items(tree, prefix):
         if not isinstance(branch, Tensor) and isinstance(branch, BRANCHED):
             _collect_names(branch, name + ".", names, leaves, keep_none)
         elif keep_none or branch is not None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import inspect
 import math
-from typing import Any, Mapping, Union
+from typing import Any, Iterator, Mapping, Union
 
 from . import _reel
 from ._check import flag, integer, number, shown, text, warn_of_no_effect
 from ._model import Model
 from ._reel import Cell, Error, SettingError, Tensor
-from ._tree import BRANCHED, by_name
+from ._tree import BRANCHED, by_name, with_values
 
 __all__ = ["Optimizer", "SGD", "RMSprop", "Adam", "AdamW", "AMSGrad", "Adagrad", "Schedule"]
 
@@ -39,17 +39,18 @@ class Optimizer:
     """An optimiser by name: "sgd", "rmsprop", "adam", "adamw", "amsgrad" or "adagrad", with its class's options below.
 
     parameters: a Model, a Cell, or a dict of tensors by name, in which those of models and cells keep their
-    constraints, but not in a copy of the optimiser. Dicts, lists and tuples may be nested, as grad() takes them; a name is then "layers.0.w".
+    constraints. Dicts, lists and tuples may be nested, as grad() takes them; a name is then "layers.0.w".
     lr: the learning rate; group_lr: those of groups that have their own, where a group is that of the model's table, or
     in a dict a name or what names begin with: {"layers": 1e-3, "layers.0": 0}, of which the longer one counts. clip_norm
     scales all gradients down to this joint norm, then clip_value clamps each element to +- this; 0: not. weight_decay
     pulls all parameters to 0 (but those that move on a manifold): g <- g + weight_decay p after clipping, or with
     "adamw" p <- (1 - lr weight_decay) p before its step; None: 0, with "adamw" 0.01, as in PyTorch.
-    `lr` can be assigned. An optimiser can be copied and pickled, with its parameters and state.
+    `lr` can be assigned. An optimiser can be copied and pickled, with its state, its parameters, and the models and
+    cells that these are of.
     Throws SettingError for a value that does not fit. Warns of an option that this kind does not have.
     """
 
-    __slots__ = ("parameters", "config", "_options", "_optimizer", "__weakref__")
+    __slots__ = ("parameters", "config", "_options", "_optimizer", "_owners", "__weakref__")
 
     def __init__(
         self,
@@ -126,6 +127,7 @@ class Optimizer:
         tree = self._tree_by_name()
         target: Any = parameters if tree is None else tree
         self._optimizer = _reel._optimizer(getattr(target, "_model", target), **options)
+        self._owners = dict(_owners(tree or {}))
 
     def _tree_by_name(self) -> dict[str, Tensor] | None:
         """The tensors of the tree as it is now; None for a Model or a Cell."""
@@ -184,6 +186,7 @@ class Optimizer:
         self._optimizer.refuse_others(whole.parameters() if isinstance(whole, (Model, Cell)) else tree or {})
         return {
             "parameters": whole,
+            "owners": self._owners,
             "config": self.config,
             "options": self._options,
             "state": self.state_dict(),
@@ -192,7 +195,11 @@ class Optimizer:
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self.config = dict(state["config"])
-        self._make(state["parameters"], dict(state["options"]))
+        parameters = state["parameters"]
+        if owners := state.get("owners"):  # with their constraints
+            owned = {name: owner.parameters()[own] for name, (owner, own) in owners.items()}
+            parameters = with_values(parameters, owned)
+        self._make(parameters, dict(state["options"]))
         self.load_state_dict(state["state"])
         for name, value in state["own"].items():
             setattr(self, name, value)
@@ -200,6 +207,15 @@ class Optimizer:
     def __repr__(self) -> str:
         kind, lr, count = self.config["optimizer"], self.config["lr"], len(self._optimizer.names)
         return f"{type(self).__name__}(kind={kind!r}, lr={lr}, parameters={count}, steps={self.steps})"
+
+
+def _owners(tensors: Mapping[str, Tensor]) -> Iterator[tuple[str, tuple[Model | Cell, str]]]:
+    """Which of the tensors are parameters of which model or cell, and how that calls them."""
+    for name, value in tensors.items():
+        owner: Any = _reel._owner_of(value)
+        for own, parameter in owner.parameters().items() if owner is not None else ():
+            if parameter._storage == value._storage:
+                yield name, (owner, own)
 
 
 class SGD(Optimizer):

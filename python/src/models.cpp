@@ -137,12 +137,14 @@ std::optional<Tensor> penalty(const PyModel& m, const std::optional<Values>& par
 }  // namespace
 
 void bind_models(nb::module_& m) {
-  nb::class_<PyModel>(m, "_Model", nb::is_weak_referenceable())
+  nb::class_<PyModel>(m, "_Model")
       .def_ro("dtype", &PyModel::dtype)
       .def_prop_ro("count", [](const PyModel& m) { return m.model.count(); })
       .def_prop_ro("without_states", &without_states)
       .def("table", [](const PyModel& m) { return m.model.table(); })
-      .def("parameters", [](nb::handle self) { return handed_out(self, nb::cast<PyModel&>(self).model.parameters()); })
+      .def(
+          "parameters", [](const PyModel& m, nb::handle owner) { return handed_out(owner, m.model.parameters()); },
+          "owner"_a)
       .def("constants", [](const PyModel& m) { return by_name(m.model.parameters(), false); })
       .def("initial",
            [](const PyModel& m, std::int64_t batch) {

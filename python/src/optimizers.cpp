@@ -179,8 +179,9 @@ std::function<void()> with_rules(std::vector<Parameter>& parameters) {
   std::vector<nb::object> owners;
   std::vector<std::function<void()>> updates;
   for (Parameter& p : parameters) {
-    const nb::object owner = owner_of(p.value);
+    nb::object owner = owner_of(p.value);
     if (owner.is_none()) continue;
+    owner = nb::getattr(owner, "_model", owner);  // a Model that has the optimiser would not be freed
     PyModel* model = nullptr;
     PyCell* cell = nullptr;
     const bool is_model = nb::try_cast(owner, model);
@@ -243,6 +244,7 @@ void bind_optimizers(nb::module_& m) {
   m.def("_optimizer", &make_optimizer, "target"_a, "kind"_a, "lr"_a, "momentum"_a, "decay"_a, "epsilon"_a,
         "epsilon_inside"_a, "rms_start"_a, "beta1"_a, "beta2"_a, "weight_decay"_a.none(), "clip_norm"_a, "clip_value"_a,
         "group_lr"_a);
+  m.def("_owner_of", &owner_of, "x"_a);
   m.def("_schedule_factor", &schedule_factor, "step"_a, "kind"_a, "steps"_a, "warmup"_a, "floor"_a, "every"_a,
         "factor"_a);
 }

@@ -31,9 +31,9 @@ void check_lengths(const std::string& subject, const Tensor& lengths, std::int64
 /// The trained parameters by name, or those that are not trained.
 nb::dict by_name(const std::vector<Parameter>& parameters, bool trained);
 
-/// Those that are trained of `owner`, a Cell or _Model; owner_of() finds it then.
+/// Those that are trained of `owner`, a Cell or a Model; owner_of() finds it then.
 nb::dict handed_out(nb::handle owner, const std::vector<Parameter>& parameters);
-/// The live Cell or _Model whose parameters() gave this tensor; None for another.
+/// The live Cell or Model whose parameters() gave this tensor; None for another.
 nb::object owner_of(const Tensor& x);
 
 /// Runs `f` with these values in place of parameters among `own`, by name: f is traced, and its consts are replaced.

@@ -144,6 +144,61 @@ def test_copies_go_on_as_the_original(copied):
     same(p, flat(q))
 
 
+@pytest.mark.parametrize("copied", COPIES)
+@pytest.mark.parametrize("name, constrained", [("full_urnn", "W"), ("ornn", "U")])  # a retraction and a projection
+def test_copies_keep_the_constraints_of_cells(copied, name, constrained):
+    cell = reel.cell(name, 2, 4, dtype="f64")
+    p = {"rnn": cell.parameters(), "heads": [(reel.ones((1, 4), "f64"),)]}
+    optimizer = reel.optim.RMSprop(p, 0.5)
+    gradient = {
+        "rnn": {name: reel.normal(x.shape, seed=1, dtype="f64").cast(x.dtype) for name, x in p["rnn"].items()},
+        "heads": [(reel.ones((1, 4), "f64"),)],
+    }
+    optimizer.step(gradient)
+    q, other = copied((p, optimizer))
+    assert other.parameters is q
+    optimizer.step(gradient), other.step(gradient)
+    columns = q["rnn"][constrained].numpy()
+    np.testing.assert_allclose((np.abs(columns) ** 2).sum(0), 1, rtol=1e-12)
+    for one, two in zip((*p["rnn"].values(), p["heads"][0][0]), (*q["rnn"].values(), q["heads"][0][0])):
+        assert one.tolist() == two.tolist()
+    shallow = copy.copy(other)
+    shallow.step(gradient)
+    np.testing.assert_allclose((np.abs(q["rnn"][constrained].numpy()) ** 2).sum(0), 1, rtol=1e-12)
+
+
+@pytest.mark.parametrize("copied", COPIES)
+def test_a_copy_of_parameters_in_tuples_keeps_their_constraints(copied):
+    cell = reel.cell("ornn", 2, 4, dtype="f64")
+    optimizer = copied(reel.optim.SGD(Layer(cell.parameters()["U"], (cell.parameters()["b"],)), 0.5))
+    optimizer.step(Layer(reel.ones_like(cell.parameters()["U"]), (reel.ones_like(cell.parameters()["b"]),)))
+    assert isinstance(optimizer.parameters, Layer)
+    np.testing.assert_allclose((optimizer.parameters.w.numpy() ** 2).sum(0), 1, rtol=1e-12)
+    assert not np.array_equal(optimizer.parameters.w.numpy(), cell.parameters()["U"].numpy())
+
+
+class Learner(reel.Model):
+    """A class of users, with an optimiser of its own parameters."""
+
+    def __init__(self):
+        super().__init__(inputs=2, outputs=1, cell="ornn", hidden=4, dtype="f64")
+        self.optimizers = [reel.optim.Adam(self.parameters(), 0.1), reel.optim.Adam(self, 0.1)]
+
+
+@pytest.mark.parametrize("copied", COPIES)
+def test_a_copy_of_a_model_with_its_optimizers(copied):
+    model = Learner()
+    ones = {name: reel.ones_like(x) for name, x in model.parameters().items()}
+    other = copied(model)
+    for one, two in zip(model.optimizers, other.optimizers):
+        one.step(ones), two.step(ones)
+        for name, x in model.parameters().items():
+            assert other.parameters()[name].tolist() == x.tolist()
+    older = Learner.__new__(Learner)  # as pickles of older versions are read
+    older.__setstate__(model.__getstate__())
+    assert all(older.parameters()[name].tolist() == x.tolist() for name, x in model.parameters().items())
+
+
 def batch(i):
     x = reel.uniform((4, 2, 3), seed=1, stream=i, dtype="f64")
     return x, reel.sum(x, (1, 2))
