@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "ops/attributes.h"
-#include "ops/axes.h"
+#include "ops/places.h"
 #include "ops/recurrence.h"
 #include "ops/told_as.h"
 
@@ -108,15 +108,7 @@ struct PlacesOfExtremes {
     return {DType::i32, in[0].shape(), &in[0].backend()};
   }
   void run(Inputs in, Tensor& out) const {
-    const Shape& s = in[0].shape();
-    out.backend().argcummax({.dtype = in[0].dtype(),
-                             .largest = largest,
-                             .outer = s.product(0, axis),
-                             .n = s[axis],
-                             .inner = s.product(axis + 1, s.rank()),
-                             .count = s[axis],
-                             .in = in[0].data(),
-                             .out = static_cast<std::int32_t*>(out.data())});
+    out.backend().argcummax(places_args(in[0], axis, largest, in[0].dim(axis), out));
   }
   Tensor vmap(Inputs in, Mapped, std::int64_t) const {
     return apply(PlacesOfExtremes{axis + 1}, {&in[0]}, Loc::current());

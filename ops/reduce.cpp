@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "ops/attributes.h"
-#include "ops/axes.h"
+#include "ops/places.h"
 #include "ops/sum_rows.h"
 
 namespace reel {
@@ -113,17 +113,7 @@ struct PlaceOfExtreme {
     if (in[0].dim(axis) == 0) rule_error("axis {} has no elements", axis);
     return {DType::i32, in[0].shape().erase(axis), &in[0].backend()};
   }
-  void run(Inputs in, Tensor& out) const {
-    const Shape& s = in[0].shape();
-    out.backend().argmax({.dtype = in[0].dtype(),
-                          .largest = largest,
-                          .outer = s.product(0, axis),
-                          .n = s[axis],
-                          .inner = s.product(axis + 1, s.rank()),
-                          .count = 1,
-                          .in = in[0].data(),
-                          .out = static_cast<std::int32_t*>(out.data())});
-  }
+  void run(Inputs in, Tensor& out) const { out.backend().argmax(places_args(in[0], axis, largest, 1, out)); }
   Tensor vmap(Inputs in, Mapped, std::int64_t) const {
     return apply(PlaceOfExtreme{axis + 1}, {&in[0]}, Loc::current());
   }

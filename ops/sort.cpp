@@ -1,6 +1,6 @@
 // Sorting: argsort is a kernel, and what follows from it gathers elements, so that gradients go where these came from.
 #include "ops/attributes.h"
-#include "ops/axes.h"
+#include "ops/places.h"
 #include "ops/told_as.h"
 
 namespace reel {
@@ -20,17 +20,7 @@ struct Argsort {
     shape.set(axis, count);
     return {DType::i32, shape, &in[0].backend()};
   }
-  void run(Inputs in, Tensor& out) const {
-    const Shape& s = in[0].shape();
-    out.backend().argsort({.dtype = in[0].dtype(),
-                           .largest = descending,
-                           .outer = s.product(0, axis),
-                           .n = s[axis],
-                           .inner = s.product(axis + 1, s.rank()),
-                           .count = count,
-                           .in = in[0].data(),
-                           .out = static_cast<std::int32_t*>(out.data())});
-  }
+  void run(Inputs in, Tensor& out) const { out.backend().argsort(places_args(in[0], axis, descending, count, out)); }
   Tensor vmap(Inputs in, Mapped, std::int64_t) const {
     return apply(Argsort{axis + 1, descending, count}, {&in[0]}, Loc::current());
   }
