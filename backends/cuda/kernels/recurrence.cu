@@ -7,20 +7,6 @@ namespace reel::cuda {
 
 namespace {
 
-template <class T, class W>
-__global__ void sums_of_columns(std::int64_t columns, std::int64_t n, std::int64_t inner, bool reverse, const T* in,
-                                T* out) {
-  for (std::int64_t c = thread(); c < columns; c += all_threads()) {
-    const std::int64_t first = c / inner * n * inner + c % inner;
-    W total(0);
-    for (std::int64_t k = 0; k < n; ++k) {
-      const std::int64_t at = first + (reverse ? n - 1 - k : k) * inner;
-      total = total + widened<W>(in[at]);
-      out[at] = narrowed<T>(total);
-    }
-  }
-}
-
 /// One warp for each row, 32 elements at a time.
 template <class T, class W>
 __global__ void sums_of_rows(std::int64_t rows, std::int64_t n, bool reverse, const T* in, T* out) {
@@ -48,10 +34,10 @@ __global__ void recur_columns(std::int64_t columns, std::int64_t n, std::int64_t
     const std::int64_t first = c / inner * n * inner + c % inner;
     W y(terms ? 0 : 1);
     for (std::int64_t k = 0; k < n; ++k) {
-      const std::int64_t place = first + (reverse ? n - 1 - k : k) * inner;
-      y = widened<W>(factors[place]) * y;
-      if (terms) y = y + widened<W>(terms[place]);
-      out[place] = narrowed<T>(y);
+      const std::int64_t at = first + (reverse ? n - 1 - k : k) * inner;
+      if (factors) y = widened<W>(factors[at]) * y;
+      if (terms) y = y + widened<W>(terms[at]);
+      out[at] = narrowed<T>(y);
     }
   }
 }
@@ -87,16 +73,13 @@ void Cuda::recurrence(const RecurrenceArgs& a) {
     const T *factors = static_cast<const T*>(a.factors), *terms = static_cast<const T*>(a.terms);
     T* out = static_cast<T*>(a.out);
     const unsigned by_warps = blocks_for(columns * warp), by_threads = blocks_for(columns);
-    if (!factors && a.inner == 1)
-      sums_of_rows<T, W><<<by_warps, threads_per_block, 0, stream()>>>(columns, a.n, a.reverse, terms, out);
-    else if (!factors)
-      sums_of_columns<T, W>
-          <<<by_threads, threads_per_block, 0, stream()>>>(columns, a.n, a.inner, a.reverse, terms, out);
-    else if (a.inner == 1)
-      recur_rows<T, W><<<by_warps, threads_per_block, 0, stream()>>>(columns, a.n, a.reverse, factors, terms, out);
-    else
+    if (a.inner > 1)
       recur_columns<T, W>
           <<<by_threads, threads_per_block, 0, stream()>>>(columns, a.n, a.inner, a.reverse, factors, terms, out);
+    else if (factors)
+      recur_rows<T, W><<<by_warps, threads_per_block, 0, stream()>>>(columns, a.n, a.reverse, factors, terms, out);
+    else
+      sums_of_rows<T, W><<<by_warps, threads_per_block, 0, stream()>>>(columns, a.n, a.reverse, terms, out);
   };
   dispatch(a.dtype, [&]<class T>(std::type_identity<T>) {
     if constexpr (std::is_same_v<T, bool>)
