@@ -211,11 +211,15 @@ class Optimizer:
 
 def _owners(tensors: Mapping[str, Tensor]) -> Iterator[tuple[str, tuple[Model | Cell, str]]]:
     """Which of the tensors are parameters of which model or cell, and how that calls them."""
+    names: dict[int, dict[Any, str]] = {}  # of an owner's parameters, by their memory
     for name, value in tensors.items():
         owner: Any = _reel._owner_of(value)
-        for own, parameter in owner.parameters().items() if owner is not None else ():
-            if parameter._storage == value._storage:
-                yield name, (owner, own)
+        if owner is None:
+            continue
+        if id(owner) not in names:
+            names[id(owner)] = {p._storage: own for own, p in owner.parameters().items()}
+        if own := names[id(owner)].get(value._storage):
+            yield name, (owner, own)
 
 
 class SGD(Optimizer):
